@@ -18,10 +18,17 @@ enum { TL_REPORT_SALES = 20 }; /* of a list, at most */
 
 /* ---- from PostgreSQL ---- */
 
-/* Connects for what follows, with this time limit for each statement. TL_ERR_INVALID: there are no
- * tables of an archive. */
-bool tl_report_open(struct tl_postgres *postgres, const char *url, int limit_ms,
+/* A connection for reports. A zeroed struct is closed. */
+struct tl_report_archive {
+    struct tl_postgres postgres;
+    int64_t until_ms; /* tl_clock_ms; what is not answered by then has failed */
+};
+
+/* Connects for what follows, all of which has this time together. TL_ERR_INVALID: there are no
+ * tables of an archive. The caller closes it, also after false. */
+bool tl_report_open(struct tl_report_archive *archive, const char *url, int64_t limit_ms,
                     struct tl_error *err);
+void tl_report_close(struct tl_report_archive *archive);
 
 /* What a report is about. */
 struct tl_report_wish {
@@ -30,11 +37,11 @@ struct tl_report_wish {
     int64_t since_ms, until_ms; /* only visitors who came then; 0: all. since: of all sales */
 };
 /* *report: owned; NULL when nobody came, or the archive does not know the queue. False with err. */
-bool tl_report_ask(struct tl_postgres *postgres, const struct tl_report_wish *wish, json_t **report,
-                   struct tl_error *err);
+bool tl_report_ask(struct tl_report_archive *archive, const struct tl_report_wish *wish,
+                   json_t **report, struct tl_error *err);
 /* The sales of a queue in which anyone came, the newest first: {"queue", "sales": [...],
  * "has_more"}; none is added once this much time has passed. *sales: owned. False with err. */
-bool tl_report_sales(struct tl_postgres *postgres, const char *queue, int64_t limit_ms,
+bool tl_report_sales(struct tl_report_archive *archive, const char *queue, int64_t limit_ms,
                      json_t **sales, struct tl_error *err);
 
 /* ---- in words ---- */

@@ -36,7 +36,9 @@
         coalesce(no_shows, 0) AS no_shows, waits,
         greatest(0, sum(coalesce(arrived, 0) - coalesce(admitted, 0) - coalesce(of_waiting, 0)) OVER (ORDER BY s.at)) AS waiting,
         greatest(0, sum(coalesce(admitted, 0) - coalesce(of_active, 0)) OVER (ORDER BY s.at)) AS active,
-        coalesce((SELECT p.capacity FROM points AS p WHERE p.at < s.at + step ORDER BY p.at DESC LIMIT 1),
+        coalesce((SELECT nullif(p.capacity, 0) FROM queue_stats AS p -- by its key: a look at the points for each step takes minutes
+                WHERE p.queue_id = (SELECT queue_id FROM queues WHERE name = $1) AND p.at >= first - interval '1 day'
+                    AND p.at < s.at + step AND p.at <= last + interval '1 minute' ORDER BY p.at DESC LIMIT 1),
             (SELECT nullif((c.after->>'capacity')::bigint, 0) FROM changes AS c WHERE c.at < s.at + step AND c.after ? 'capacity'
                 ORDER BY entry_ms DESC, entry_nth DESC LIMIT 1)) AS capacity
     FROM width CROSS JOIN LATERAL generate_series(first, last, step) AS s (at)

@@ -8,13 +8,14 @@
 
 #include "ctl/report/report.h"
 
-enum { LIST_MS = 60000 /* for all sales of a list */ };
+/* For all that PostgreSQL is asked; and after which nothing is added to a list. */
+enum { LIMIT_MS = 60000, LIST_MS = 45000 };
 
 /* Says that there is nothing to report, and which queue may have been meant. */
-static int fail_nobody(struct tl_postgres *postgres, const char *queue)
+static int fail_nobody(struct tl_report_archive *archive, const char *queue)
 {
     json_t *names = json_array();
-    PGresult *found = tl_postgres_run(postgres, "SELECT name FROM queues", 0, NULL, NULL);
+    PGresult *found = tl_postgres_run(&archive->postgres, "SELECT name FROM queues", 0, NULL, NULL);
     for (int i = 0; i < PQntuples(found); i++)
         tl_json_add(names, json_string(PQgetvalue(found, i, 0)));
     PQclear(found);
@@ -23,13 +24,13 @@ static int fail_nobody(struct tl_postgres *postgres, const char *queue)
                          queue);
 }
 
-static bool open_archive(struct tl_postgres *postgres, const struct tl_ctl_options *options,
+static bool open_archive(struct tl_report_archive *archive, const struct tl_ctl_options *options,
                          struct tl_error *err)
 {
     char url[TL_CTL_URL_MAX];
     const struct tl_config *config = tl_config_load(options->config, err);
     bool ok = config != NULL && tl_ctl_archive_url(config, options, url, err) &&
-              tl_report_open(postgres, url, TL_POSTGRES_LIMIT_MS, err);
+              tl_report_open(archive, url, LIMIT_MS, err);
     tl_config_free(&config);
     return ok;
 }
@@ -55,12 +56,13 @@ static bool read_sale(const char *text, char queue[TL_QUEUE_NAME_MAX + 1],
 }
 
 /* The report of a sale. Returns the exit status. */
-static int ask(struct tl_postgres *postgres, const struct tl_report_wish *wish, json_t **report)
+static int ask(struct tl_report_archive *archive, const struct tl_report_wish *wish,
+               json_t **report)
 {
     struct tl_error err = {0};
-    if (!tl_report_ask(postgres, wish, report, &err))
+    if (!tl_report_ask(archive, wish, report, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    return *report != NULL ? TL_EXIT_OK : fail_nobody(postgres, wish->queue);
+    return *report != NULL ? TL_EXIT_OK : fail_nobody(archive, wish->queue);
 }
 
 static void write_report(json_t *report, json_t *other, unsigned form)
@@ -81,16 +83,16 @@ static void write_report(json_t *report, json_t *other, unsigned form)
     tl_text_print(&out);
 }
 
-static int write_sales(struct tl_postgres *postgres, const char *queue, unsigned form)
+static int write_sales(struct tl_report_archive *archive, const char *queue, unsigned form)
 {
     struct tl_error err = {0};
     struct tl_text out = {0};
     json_t *sales;
-    if (!tl_report_sales(postgres, queue, LIST_MS, &sales, &err))
+    if (!tl_report_sales(archive, queue, LIST_MS, &sales, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     int status = TL_EXIT_OK;
     if (json_array_size(json_object_get(sales, "sales")) == 0) {
-        status = fail_nobody(postgres, queue);
+        status = fail_nobody(archive, queue);
     } else if (form == TL_REPORT_JSON) {
         tl_data_write(TL_OUTPUT_JSON, json_incref(sales));
     } else {
@@ -118,7 +120,7 @@ static bool check(const struct tl_ctl_options *options, struct tl_error *err)
 int tl_command_report(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    struct tl_postgres postgres = {0};
+    struct tl_report_archive archive = {0};
     char queue[TL_QUEUE_NAME_MAX + 1], other_queue[TL_QUEUE_NAME_MAX + 1];
     struct tl_report_wish wish = {.since_ms = options->since_ms, .until_ms = options->until_ms},
                           other_wish = {0};
@@ -128,18 +130,18 @@ int tl_command_report(const struct tl_ctl_options *options)
         !check(options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     int status = TL_EXIT_OK;
-    if (!open_archive(&postgres, options, &err))
+    if (!open_archive(&archive, options, &err))
         status = tl_ctl_fail(TL_EXIT_FAILED, &err);
     else if (options->sales)
-        status = write_sales(&postgres, queue, options->format);
+        status = write_sales(&archive, queue, options->format);
     else
-        status = ask(&postgres, &wish, &report);
+        status = ask(&archive, &wish, &report);
     if (report != NULL && options->with != NULL)
-        status = ask(&postgres, &other_wish, &other);
+        status = ask(&archive, &other_wish, &other);
     if (report != NULL && status == TL_EXIT_OK)
         write_report(report, other, options->format);
     json_decref(report);
     json_decref(other);
-    tl_postgres_close(&postgres);
+    tl_report_close(&archive);
     return status;
 }

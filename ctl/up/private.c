@@ -75,6 +75,8 @@ static bool lock_folder(struct tl_data_folder *folder, struct tl_error *err)
 
 bool tl_data_folder_open(struct tl_data_folder *folder, struct tl_error *err)
 {
+    /* The folder may be open for the user of PostgreSQL: what is in it must not be. */
+    (void)umask(077);
     return folder->lock >= 0 ||
            (make_folder(folder->given, folder->path, err) && lock_folder(folder, err));
 }

@@ -73,7 +73,6 @@ static bool shut_files(const char *folder)
 static bool let_in(const char *folder, const struct passwd *user, struct tl_error *err)
 {
     struct stat status;
-    (void)umask(077);
     return (stat(folder, &status) == 0 &&
             ((status.st_mode & 001) != 0 ||
              (shut_files(folder) && chown(folder, (uid_t)-1, user->pw_gid) == 0 &&

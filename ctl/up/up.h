@@ -99,8 +99,9 @@ struct tl_data_folder {
     int lock; /* held as long as this process or a private server has it open; -1: none */
 };
 
-/* Makes the folder (mode 0700) and locks it, unless that is done. False, with a sentence for the
- * operator, when this fails or another `tellerline up` uses the folder. */
+/* Makes the folder (mode 0700) and locks it, unless that is done; files that this process makes
+ * from now on are for their user alone. False, with a sentence for the operator, when this fails or
+ * another `tellerline up` uses the folder. */
 bool tl_data_folder_open(struct tl_data_folder *folder, struct tl_error *err);
 void tl_data_folder_close(struct tl_data_folder *folder);
 

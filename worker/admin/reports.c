@@ -7,8 +7,8 @@
 #include "common/report/report.h"
 #include "worker/admin/reports.h"
 
-/* A stop waits for a call: so these are short. */
-enum { STATEMENT_MS = 25000, LIST_MS = 10000 };
+/* For a whole call, as a stop waits for it; and after which nothing is added to a list. */
+enum { CALL_MS = 25000, LIST_MS = 10000 };
 
 /* The page has its styles in it. */
 static const char policy[] =
@@ -16,18 +16,18 @@ static const char policy[] =
 
 struct tl_admin_reports {
     const struct tl_config *config;
-    pthread_mutex_t mutex; /* who holds it asks PostgreSQL */
+    pthread_mutex_t report, list; /* who holds it asks PostgreSQL for one */
 };
 
 struct tl_admin_reports *tl_admin_reports_new(const struct tl_config *config, struct tl_error *err)
 {
-    struct tl_admin_reports *reports = calloc(1, sizeof(*reports));
-    if (reports == NULL || pthread_mutex_init(&reports->mutex, NULL) != 0) {
-        free(reports);
+    struct tl_admin_reports *reports = malloc(sizeof(*reports));
+    if (reports == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for reports");
-        return NULL;
-    }
-    reports->config = config;
+    else
+        *reports = (struct tl_admin_reports){.config = config,
+                                             .report = PTHREAD_MUTEX_INITIALIZER,
+                                             .list = PTHREAD_MUTEX_INITIALIZER};
     return reports;
 }
 
@@ -35,7 +35,8 @@ void tl_admin_reports_free(struct tl_admin_reports **reports)
 {
     if (*reports == NULL)
         return;
-    pthread_mutex_destroy(&(*reports)->mutex);
+    pthread_mutex_destroy(&(*reports)->report);
+    pthread_mutex_destroy(&(*reports)->list);
     free(*reports);
     *reports = NULL;
 }
@@ -80,10 +81,10 @@ static bool read_wish(const struct tl_control_route *route, const struct tl_targ
 /* ---- answers ---- */
 
 /* False: PostgreSQL failed. A report that is not there is a problem, and none. */
-static bool ask(struct tl_postgres *postgres, const struct tl_report_wish *wish, json_t **report,
-                struct tl_control_answer *answer, struct tl_error *err)
+static bool ask(struct tl_report_archive *archive, const struct tl_report_wish *wish,
+                json_t **report, struct tl_control_answer *answer, struct tl_error *err)
 {
-    if (!tl_report_ask(postgres, wish, report, err))
+    if (!tl_report_ask(archive, wish, report, err))
         return false;
     if (*report == NULL)
         tl_control_problem(answer, TL_REFUSAL_NOT_FOUND,
@@ -102,14 +103,14 @@ static void write_page(const json_t *report, const json_t *other, struct tl_admi
     tl_control_problem(answer, TL_REFUSAL_INTERNAL, "out of memory");
 }
 
-static bool answer_report(struct tl_postgres *postgres, const struct wish *wish,
+static bool answer_report(struct tl_report_archive *archive, const struct wish *wish,
                           struct tl_admin_page *page, struct tl_control_answer *answer,
                           struct tl_error *err)
 {
     json_t *report = NULL, *other = NULL;
     const bool two = wish->other.sale != 0;
-    bool ok = ask(postgres, &wish->report, &report, answer, err) &&
-              (!two || report == NULL || ask(postgres, &wish->other, &other, answer, err));
+    bool ok = ask(archive, &wish->report, &report, answer, err) &&
+              (!two || report == NULL || ask(archive, &wish->other, &other, answer, err));
     if (ok && report != NULL && (!two || other != NULL)) {
         answer->status = 200;
         if (wish->is_page)
@@ -122,10 +123,10 @@ static bool answer_report(struct tl_postgres *postgres, const struct wish *wish,
     return ok;
 }
 
-static bool answer_list(struct tl_postgres *postgres, const struct wish *wish,
+static bool answer_list(struct tl_report_archive *archive, const struct wish *wish,
                         struct tl_control_answer *answer, struct tl_error *err)
 {
-    if (!tl_report_sales(postgres, wish->report.queue, LIST_MS, &answer->body, err))
+    if (!tl_report_sales(archive, wish->report.queue, LIST_MS, &answer->body, err))
         return false;
     answer->status = 200;
     return true;
@@ -136,7 +137,7 @@ void tl_admin_reports_answer(struct tl_admin_reports *reports, const struct tl_c
                              struct tl_control_answer *answer)
 {
     struct tl_error err = {0};
-    struct tl_postgres postgres = {0};
+    struct tl_report_archive archive = {0};
     struct wish wish;
     const char *url = reports->config->archive.url;
     if (!read_wish(route, target, &wish, answer))
@@ -146,15 +147,17 @@ void tl_admin_reports_answer(struct tl_admin_reports *reports, const struct tl_c
                            "There is no archive: archive.url is not set");
         return;
     }
-    if (pthread_mutex_trylock(&reports->mutex) != 0) {
-        tl_control_problem(answer, TL_REFUSAL_BUSY, "Another report is being made");
+    pthread_mutex_t *mutex = wish.is_list ? &reports->list : &reports->report;
+    if (pthread_mutex_trylock(mutex) != 0) {
+        tl_control_problem(answer, TL_REFUSAL_BUSY, "Another %s is being made",
+                           wish.is_list ? "list of sales" : "report");
         return;
     }
-    bool ok = tl_report_open(&postgres, url, STATEMENT_MS, &err) &&
-              (wish.is_list ? answer_list(&postgres, &wish, answer, &err)
-                            : answer_report(&postgres, &wish, page, answer, &err));
-    tl_postgres_close(&postgres);
-    pthread_mutex_unlock(&reports->mutex);
+    bool ok = tl_report_open(&archive, url, CALL_MS, &err) &&
+              (wish.is_list ? answer_list(&archive, &wish, answer, &err)
+                            : answer_report(&archive, &wish, page, answer, &err));
+    tl_report_close(&archive);
+    pthread_mutex_unlock(mutex);
     if (!ok)
         tl_control_problem(answer, TL_REFUSAL_STORE, "The archive cannot be read: %s", err.text);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Past sales of a queue, from the archive in PostgreSQL: one call at a time, over a connection of
- * its own, so that people who look at reports cannot keep PostgreSQL busy. Thread-safe. */
+/* Past sales of a queue, from the archive in PostgreSQL: one report and one list at a time, over a
+ * connection of its own and within 25 seconds, so that people who look at reports cannot keep
+ * PostgreSQL busy. Thread-safe. */
 #ifndef TL_ADMIN_REPORTS_H
 #define TL_ADMIN_REPORTS_H
 

@@ -262,6 +262,12 @@ def test_up_as_root_shows_the_user_of_postgresql_nothing_else(reachable):
         for name in ("old.rdb", "appendonlydir.old"):
             assert (data / name).stat().st_mode & 0o077 == 0, name
         running.end(signal.SIGTERM)
+        # The folder stays open for it when the next start has no archive.
+        shutil.rmtree(data / "appendonlydir")
+        running = Up(reachable, config, data=data.name, XDG_RUNTIME_DIR=str(runtime))
+        running.wait_ready(port)
+        assert (data / "appendonlydir").stat().st_mode & 0o077 == 0
+        running.end(signal.SIGTERM)
     finally:
         running.abandon()
 

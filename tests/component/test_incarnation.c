@@ -403,6 +403,33 @@ static void a_part_of_a_queue_goes_on_when_the_operator_says_so(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
+/* A session is in two keys: who had one comes back, and is counted once, also where only one of the
+ * keys is lost. */
+static void sessions_come_back_when_half_of_them_is_lost(void **state)
+{
+    struct test_store *store = *state;
+    static const char *const keys[] = {"active", "sessions"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        test_store_clean(state);
+        lose_key(store, keys[i]);
+        const long long place = test_state(store, "seq") - 2;
+        tl_reply_free(test_function(store->redis, TL_FN_RECOVER, &store->keys, "1000 60000", NULL));
+        assert_int_equal(test_state(store, "active"), 0);
+        test_invariants(store->redis, &store->keys);
+        set_fence(store, 1);
+        restore(store, "v1", place, (uint64_t)test_redis_ms(store->redis) + 30000);
+        test_batch(store);
+        test_exceptions_are(store, "");
+        assert_int_equal(test_state(store, "active"), 1);
+        assert_true(test_deadline(store, "v1") > 0);
+        test_invariants(store->redis, &store->keys);
+        test_command(store, TL_COMMAND_LEAVE, "v1", (tl_place)place);
+        test_batch(store);
+        assert_int_equal(test_state(store, "active"), 0);
+        test_invariants(store->redis, &store->keys);
+    }
+}
+
 /* Nor is another one made beside what is left of it. */
 static void a_part_without_the_state_is_no_new_queue(void **state)
 {
@@ -493,6 +520,7 @@ int main(void)
         cmocka_unit_test_setup(an_hour_later_the_lost_end_stays_lost, test_store_clean),
         cmocka_unit_test_setup(numbers_ahead_of_the_clock_go_on_from_there, test_store_clean),
         cmocka_unit_test_setup(a_part_of_a_queue_rests_until_the_rest_is_back, test_store_clean),
+        cmocka_unit_test_setup(sessions_come_back_when_half_of_them_is_lost, test_store_clean),
         cmocka_unit_test_setup(a_part_of_a_queue_goes_on_when_the_operator_says_so,
                                test_store_clean),
         cmocka_unit_test_setup(a_part_without_the_state_is_no_new_queue, test_store_clean),

@@ -150,11 +150,12 @@ end
 
 -- The store was restarted, or is another server: its last entries may be missing. Moves the numbers on, and appends an
 -- entry without events: every reader finds a gap and rebuilds. Raises DAMAGED for a part of a queue, unless
--- c.takes_part: then all places that are missing may come back, as those of a lost end.
+-- c.takes_part: then all places that are missing may come back, as those of a lost end, and c.took_part is true.
 local function begin_incarnation(c)
     call('XLEN', c.key.events) -- fails before the first write if it is no stream
     local part = c.store ~= 'lost' and find_part(c)
     if part and not c.takes_part then state.fail('DAMAGED', part) end
+    c.took_part = part and true
     local found = call('HMGET', c.key.state, 'seq', 'fence', 'incarnation', 'draw')
     local seq, fence, base = number(found[1]) or 0, number(found[2]) or 0, state.number_base(c.now)
     local base_seq = int(number_after(seq, base + draw.seqs_ahead(c, found[4])))

@@ -447,12 +447,20 @@ static void a_part_without_the_state_is_no_new_queue(void **state)
         .from_memory = true, .settings = &settings, .actor = &test_actor};
     assert_true(tl_queue_set_aside(troubles, store->redis, &store->keys, &offer, &err, 0));
     assert_non_null(strstr(err.text, "is missing but the line exists"));
+    assert_non_null(strstr(err.text, "`tellerline queue delete QUEUE`"));
     tl_troubles_free(&troubles);
     assert_int_equal(test_redis_number(store->redis, "EXISTS tl:{q}:state"), 0);
     test_redis_ask(store->redis, "DEL tl:{q}:active tl:{q}:events"); /* sessions are left */
     assert_false(
         tl_queue_ensure(TEST_SITE(store->redis), "tl:", "q", &settings, &test_actor, NULL, &err));
-    assert_non_null(strstr(err.text, "DAMAGED"));
+    assert_non_null(strstr(err.text, "`tellerline queue delete QUEUE`"));
+
+    /* What it advises leads out of it. */
+    tl_reply_free(
+        test_function(store->redis, TL_FN_DELETE, &store->keys, "1000 1 0 test cli 100", NULL));
+    assert_true(
+        tl_queue_create(TEST_SITE(store->redis), "tl:", "q", &settings, &test_actor, NULL, &err));
+    assert_int_equal(test_state(store, "waiting"), 0);
 }
 
 /* ---- the lease ---- */

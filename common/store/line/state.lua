@@ -126,6 +126,10 @@ local function entry_of(c, event, events)
     return '\150' .. pack(defs.EVENTS_VERSION, event, c.generation, c.waiting, c.active, events)
 end
 
+-- What to do about a queue that has lost its state, and cannot get it back from what is left (mend.lua).
+state.WITHOUT = 'bring the rest of the data back, or start with an empty line: `tellerline queue delete QUEUE`, then '
+    .. '`tellerline queue create QUEUE`'
+
 -- Which keys of the queue are missing, by what its state says, as a sentence; nil: none. Keys are lost as a whole:
 -- where only sizes differ, something was changed by hand, and the next step corrects them (state.check).
 local function find_part(c)

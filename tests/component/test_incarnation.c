@@ -369,8 +369,7 @@ static void it_rests(struct test_store *store, const char *key)
 static void a_part_of_a_queue_rests_until_the_rest_is_back(void **state)
 {
     struct test_store *store = *state;
-    static const char *const keys[] = {"waiting", "active", "sessions",
-                                       "config",  "events", "ingest"};
+    static const char *const keys[] = {"waiting", "active", "sessions", "events"};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         test_store_clean(state);
         lose_key(store, keys[i]);
@@ -379,6 +378,35 @@ static void a_part_of_a_queue_rests_until_the_rest_is_back(void **state)
         run(store, 1);
         assert_int_equal(test_state(store, "incarnation"), 2);
         assert_int_equal(test_state(store, "waiting"), 2);
+        test_invariants(store->redis, &store->keys);
+    }
+}
+
+/* Outside a cluster no queue is on its way: a restart takes no help away. */
+static void settings_and_ingest_come_back_also_after_a_restart(void **state)
+{
+    struct test_store *store = *state;
+    static const char *const keys[] = {"config", "ingest"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        char wrong[320];
+        struct tl_error err = {.kind = TL_ERR_STORE};
+        test_store_clean(state);
+        lose_key(store, keys[i]);
+        struct tl_queue_settings settings;
+        struct tl_troubles *troubles = tl_troubles_new();
+        tl_queue_settings_defaults(&settings);
+        const struct tl_mend_offer offer = {
+            .from_memory = true, .settings = &settings, .actor = &test_actor};
+        (void)tl_queue_set_aside(troubles, store->redis, &store->keys, &offer, &err, 0);
+        tl_troubles_free(&troubles);
+        assert_true(tl_queue_examine(store->redis, &store->keys, wrong, &err));
+        assert_string_equal(wrong, "");
+        assert_int_equal(test_state(store, "incarnation"), 2);
+        set_fence(store, 1);
+        test_join(store, "new", 0);
+        test_batch(store);
+        assert_int_equal(test_state(store, "waiting"), 3);
+        assert_int_equal(test_state(store, "active"), 1);
         test_invariants(store->redis, &store->keys);
     }
 }
@@ -528,6 +556,8 @@ int main(void)
         cmocka_unit_test_setup(an_hour_later_the_lost_end_stays_lost, test_store_clean),
         cmocka_unit_test_setup(numbers_ahead_of_the_clock_go_on_from_there, test_store_clean),
         cmocka_unit_test_setup(a_part_of_a_queue_rests_until_the_rest_is_back, test_store_clean),
+        cmocka_unit_test_setup(settings_and_ingest_come_back_also_after_a_restart,
+                               test_store_clean),
         cmocka_unit_test_setup(sessions_come_back_when_half_of_them_is_lost, test_store_clean),
         cmocka_unit_test_setup(a_part_of_a_queue_goes_on_when_the_operator_says_so,
                                test_store_clean),

@@ -131,10 +131,12 @@ state.WITHOUT = 'bring the rest of the data back, or start with an empty line: `
     .. '`tellerline queue create QUEUE`'
 
 -- Which keys of the queue are missing, by what its state says, as a sentence; nil: none. Keys are lost as a whole:
--- where only sizes differ, something was changed by hand, and the next step corrects them (state.check).
+-- where only sizes differ, something was changed by hand, and the next step corrects them (state.check). A node of a
+-- cluster may lack settings and ingest because the queue was on its way; elsewhere these come back (mend.lua).
 local function find_part(c)
-    local due, names = { config = 1, ingest = 1, waiting = c.waiting, active = c.active, sessions = c.active,
-        events = c.waiting + c.active }, {}
+    local names, due = {}, { waiting = c.waiting, active = c.active, sessions = c.active,
+        events = c.waiting + c.active }
+    if find(call('INFO', 'cluster'), 'cluster_enabled:1', 1, true) then due.config, due.ingest = 1, 1 end
     for name, size in pairs(due) do
         if size > 0 and call('EXISTS', c.key[name]) == 0 then names[#names + 1] = name end
     end

@@ -11,6 +11,8 @@
 /* How often a holder reads pending entries without a reason of its own: an earlier holder that woke
  * up late may have read some, which it can no longer apply. */
 #define PENDING_CHECK_MS 1000
+/* An earlier holder does so soon after it was replaced: meanwhile no queue waits for its turn. */
+#define TAKEN_OVER_MS 10000
 /* Where Redis is far away, these things and trimming wait eight times as long as they took:
  * visitors wait for the turn. */
 #define CHORE_PAUSE 8
@@ -73,6 +75,7 @@ bool tl_reading_take(struct tl_reading *self, struct tl_held_queue *held, struct
     if (queue->stream == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
     snprintf(queue->stream->id, sizeof(queue->stream->id), ">"); /* what nobody has read */
+    queue->taken_ms = tl_clock_ms();
     tl_reading_again(held);
     return true;
 }
@@ -374,15 +377,24 @@ static struct tl_read_queue *read_queue_at(const struct tl_reading *self, size_t
     return tl_roster_at(self->process->roster, i)->state;
 }
 
+/* Has the pending entries of queues read. In a cluster each takes a command of its own: some queues
+ * in turn, and those that were taken lately. */
+static void mark_pending(struct tl_reading *self, int64_t now_ms)
+{
+    const size_t n = tl_roster_count(self->process->roster);
+    const size_t in_turn = in_cluster(self) && n > OTHERS_CHECKED ? OTHERS_CHECKED : n;
+    for (size_t i = 0; i < n; i++) {
+        struct tl_read_queue *queue = read_queue_at(self, (self->next_claim + i) % n);
+        queue->pending =
+            queue->pending || i < in_turn || now_ms - queue->taken_ms < TAKEN_OVER_MS;
+    }
+}
+
 bool tl_reading_pending(struct tl_reading *self, int64_t now_ms, struct tl_error *err)
 {
     int64_t began_ms = tl_clock_ms();
     if (now_ms >= self->pending_due_ms) {
-        const size_t n = tl_roster_count(self->process->roster);
-        /* In a cluster each takes a command of its own: some queues in turn. */
-        const size_t most = in_cluster(self) && n > OTHERS_CHECKED ? OTHERS_CHECKED : n;
-        for (size_t i = 0; i < most; i++)
-            read_queue_at(self, (self->next_claim + i) % n)->pending = true;
+        mark_pending(self, began_ms);
         check_others(self, now_ms);
         self->pending_due_ms = tl_reading_due_ms(began_ms, PENDING_CHECK_MS);
     }

@@ -44,6 +44,7 @@ enum {
 /* The state of one held queue. */
 struct tl_read_queue {
     bool pending;                   /* apply pending entries before reading on */
+    int64_t taken_ms;               /* since when this program reads it */
     struct tl_stream *stream;       /* of ingest */
     bool behind;                    /* there may be entries that are not applied */
     bool refused;                   /* the last entries were refused because of their order */

@@ -52,8 +52,7 @@ entry('ensure', { 'allow-oom' }, function(keys, args)
         retired = call('HMGET', key.retired, 'generation', 'away')
         if call('EXISTS', key.waiting, key.active, key.events) > 0
             or not retired[2] and call('EXISTS', key.sessions, key.ended, key.serials, key.held, key.drawn) > 0 then
-            state.fail('DAMAGED', key.state .. ' is missing but the line exists: restore the data, or delete '
-                .. key.waiting .. ' and ' .. key.active .. ' to start with an empty line')
+            state.fail('DAMAGED', key.state .. ' is missing but the line exists: ' .. state.WITHOUT)
         end
         if retired[2] and why ~= CREATION.by_hand then
             state.fail('RETIRED', 'an operator deleted this queue; `tellerline queue create` creates it again')

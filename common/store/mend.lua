@@ -112,8 +112,7 @@ local function mend_state(c)
         .. concat(names, ', ')
     local is_restored = c.how ~= 'look' and restore_counters(c, n, damaged, is_missing)
     if is_missing and not is_restored then
-        return 'the key ' .. key.state .. ' is missing but the line exists; restore the data from a backup, or delete '
-            .. key.waiting .. ', ' .. key.active .. ' and ' .. key.config .. ' to start with an empty line'
+        return 'the key ' .. key.state .. ' is missing but the line exists; ' .. state.WITHOUT
     elseif c.how == 'look' then
         return sentence .. '; a program that needs them writes them again from the line'
     elseif not is_restored then

@@ -10,6 +10,7 @@ entry('recover', { 'allow-oom' }, function(keys, args)
     local c, left_ms = state.begin(keys, args[1]), args[2] + 0
     c.takes_part = true
     state.open(c, FIELDS)
+    if c.took_part then visitor.drop_half_sessions(c) end
     local lost, till, by = tonumber(c.lost_generation) or 0, tonumber(c.recover_until) or 0, c.lost_by or ''
     local before, ends = { recover_until = int(till), lost_generation = int(lost) }, c.now + left_ms
     if left_ms == 0 then -- from now on none begins by itself

@@ -234,11 +234,13 @@ static bool is_readable(const struct tl_stream *stream, const struct tl_redis *r
 }
 
 /* Asks a node for an answer over the connection on which it tells of writes, or closes the
- * connection: the last answer has not come. */
-static void ask(struct tl_listener *listener, int64_t now_ms)
+ * connection: the last answer has not come. After a long turn of this program it may wait unread.
+ */
+static void ask(struct tl_streams *streams, struct tl_listener *listener, int64_t now_ms)
 {
     struct tl_args ping = {0};
-    if (!is_listening(listener, listener->redis) || now_ms < listener->ping_ms)
+    if (!is_listening(listener, listener->redis) || now_ms < listener->ping_ms ||
+        !take_all(streams, listener, 0, NULL))
         return;
     tl_args_str(&ping, "PING");
     if (listener->asked || !tl_redis_append(listener->connection, &ping, NULL) ||
@@ -261,7 +263,7 @@ static int64_t prepare(struct tl_streams *streams, struct tl_listener *listener,
         return wait_ms;
     struct tl_error problem = {0};
     unsigned suppressed;
-    ask(listener, now_ms);
+    ask(streams, listener, now_ms);
     if (!open_listener(listener, listener->redis, &problem)) {
         tl_streams_fail(streams, listener->redis, problem.kind, now_ms + LISTEN_AGAIN_MS);
         if (tl_log_allow(&streams->limit, now_ms, LOG_EVERY_MS, &suppressed))

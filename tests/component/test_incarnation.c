@@ -369,8 +369,7 @@ static void it_rests(struct test_store *store, const char *key)
 static void a_part_of_a_queue_rests_until_the_rest_is_back(void **state)
 {
     struct test_store *store = *state;
-    static const char *const keys[] = {"waiting", "active", "sessions",
-                                       "config",  "events", "ingest"};
+    static const char *const keys[] = {"waiting", "active", "sessions", "events"};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         test_store_clean(state);
         lose_key(store, keys[i]);
@@ -379,6 +378,35 @@ static void a_part_of_a_queue_rests_until_the_rest_is_back(void **state)
         run(store, 1);
         assert_int_equal(test_state(store, "incarnation"), 2);
         assert_int_equal(test_state(store, "waiting"), 2);
+        test_invariants(store->redis, &store->keys);
+    }
+}
+
+/* Outside a cluster no queue is on its way: a restart takes no help away. */
+static void settings_and_ingest_come_back_also_after_a_restart(void **state)
+{
+    struct test_store *store = *state;
+    static const char *const keys[] = {"config", "ingest"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        char wrong[320];
+        struct tl_error err = {.kind = TL_ERR_STORE};
+        test_store_clean(state);
+        lose_key(store, keys[i]);
+        struct tl_queue_settings settings;
+        struct tl_troubles *troubles = tl_troubles_new();
+        tl_queue_settings_defaults(&settings);
+        const struct tl_mend_offer offer = {
+            .from_memory = true, .settings = &settings, .actor = &test_actor};
+        (void)tl_queue_set_aside(troubles, store->redis, &store->keys, &offer, &err, 0);
+        tl_troubles_free(&troubles);
+        assert_true(tl_queue_examine(store->redis, &store->keys, wrong, &err));
+        assert_string_equal(wrong, "");
+        assert_int_equal(test_state(store, "incarnation"), 2);
+        set_fence(store, 1);
+        test_join(store, "new", 0);
+        test_batch(store);
+        assert_int_equal(test_state(store, "waiting"), 3);
+        assert_int_equal(test_state(store, "active"), 1);
         test_invariants(store->redis, &store->keys);
     }
 }
@@ -403,6 +431,33 @@ static void a_part_of_a_queue_goes_on_when_the_operator_says_so(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
+/* A session is in two keys: who had one comes back, and is counted once, also where only one of the
+ * keys is lost. */
+static void sessions_come_back_when_half_of_them_is_lost(void **state)
+{
+    struct test_store *store = *state;
+    static const char *const keys[] = {"active", "sessions"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        test_store_clean(state);
+        lose_key(store, keys[i]);
+        const long long place = test_state(store, "seq") - 2;
+        tl_reply_free(test_function(store->redis, TL_FN_RECOVER, &store->keys, "1000 60000", NULL));
+        assert_int_equal(test_state(store, "active"), 0);
+        test_invariants(store->redis, &store->keys);
+        set_fence(store, 1);
+        restore(store, "v1", place, (uint64_t)test_redis_ms(store->redis) + 30000);
+        test_batch(store);
+        test_exceptions_are(store, "");
+        assert_int_equal(test_state(store, "active"), 1);
+        assert_true(test_deadline(store, "v1") > 0);
+        test_invariants(store->redis, &store->keys);
+        test_command(store, TL_COMMAND_LEAVE, "v1", (tl_place)place);
+        test_batch(store);
+        assert_int_equal(test_state(store, "active"), 0);
+        test_invariants(store->redis, &store->keys);
+    }
+}
+
 /* Nor is another one made beside what is left of it. */
 static void a_part_without_the_state_is_no_new_queue(void **state)
 {
@@ -420,12 +475,20 @@ static void a_part_without_the_state_is_no_new_queue(void **state)
         .from_memory = true, .settings = &settings, .actor = &test_actor};
     assert_true(tl_queue_set_aside(troubles, store->redis, &store->keys, &offer, &err, 0));
     assert_non_null(strstr(err.text, "is missing but the line exists"));
+    assert_non_null(strstr(err.text, "`tellerline queue delete QUEUE`"));
     tl_troubles_free(&troubles);
     assert_int_equal(test_redis_number(store->redis, "EXISTS tl:{q}:state"), 0);
     test_redis_ask(store->redis, "DEL tl:{q}:active tl:{q}:events"); /* sessions are left */
     assert_false(
         tl_queue_ensure(TEST_SITE(store->redis), "tl:", "q", &settings, &test_actor, NULL, &err));
-    assert_non_null(strstr(err.text, "DAMAGED"));
+    assert_non_null(strstr(err.text, "`tellerline queue delete QUEUE`"));
+
+    /* What it advises leads out of it. */
+    tl_reply_free(
+        test_function(store->redis, TL_FN_DELETE, &store->keys, "1000 1 0 test cli 100", NULL));
+    assert_true(
+        tl_queue_create(TEST_SITE(store->redis), "tl:", "q", &settings, &test_actor, NULL, &err));
+    assert_int_equal(test_state(store, "waiting"), 0);
 }
 
 /* ---- the lease ---- */
@@ -493,6 +556,9 @@ int main(void)
         cmocka_unit_test_setup(an_hour_later_the_lost_end_stays_lost, test_store_clean),
         cmocka_unit_test_setup(numbers_ahead_of_the_clock_go_on_from_there, test_store_clean),
         cmocka_unit_test_setup(a_part_of_a_queue_rests_until_the_rest_is_back, test_store_clean),
+        cmocka_unit_test_setup(settings_and_ingest_come_back_also_after_a_restart,
+                               test_store_clean),
+        cmocka_unit_test_setup(sessions_come_back_when_half_of_them_is_lost, test_store_clean),
         cmocka_unit_test_setup(a_part_of_a_queue_goes_on_when_the_operator_says_so,
                                test_store_clean),
         cmocka_unit_test_setup(a_part_without_the_state_is_no_new_queue, test_store_clean),

@@ -245,6 +245,31 @@ static void a_key_that_is_no_stream_stops_no_other_queue(void **state)
     assert_int_equal(fixture->came[8], 2);
 }
 
+/* A turn that takes longer than TL_STREAMS_NODE_PING_MS leaves the answer unread. */
+static void a_slow_turn_closes_no_listener(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const command[] = {"XREAD", NULL};
+    struct tl_streams streams = {.command = command};
+    struct tl_store *store = tl_store_new(
+        &(struct tl_redis_settings){.url = test_redis_url(fixture->server), .timeout_ms = 60000},
+        NULL);
+    assert_non_null(store);
+    assert_true(tl_store_connect(store, NULL));
+    assert_non_null(tl_streams_add(&streams, fixture->keys[0].names[TL_KEY_EVENTS], NULL));
+    tl_streams_wait(&streams, store, 0);
+    const uint64_t epoch = tl_redis_epoch(streams.listeners[0].connection);
+    for (int i = 0; i < 3; i++) {
+        streams.listeners[0].ping_ms = 0; /* it is time again */
+        tl_streams_wait(&streams, store, 0);
+        (void)test_redis_number(fixture->redis, "DBSIZE"); /* by now it has answered */
+    }
+    assert_true(tl_redis_connected(streams.listeners[0].connection));
+    assert_int_equal(tl_redis_epoch(streams.listeners[0].connection), epoch);
+    tl_streams_free(&streams);
+    tl_store_free(&store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +281,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_server_that_does_not_remember_loses_nothing, start, stop),
         cmocka_unit_test_setup_teardown(few_queues_and_many_again, start, stop),
         cmocka_unit_test_setup_teardown(a_key_that_is_no_stream_stops_no_other_queue, start, stop),
+        cmocka_unit_test_setup_teardown(a_slow_turn_closes_no_listener, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

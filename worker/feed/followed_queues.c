@@ -52,7 +52,7 @@ struct tl_followed_queues {
     struct tl_durable durable;
     struct tl_troubles *troubles;
     struct tl_named queues; /* struct followed */
-    size_t next_check;      /* the first queue to check in the next update */
+    size_t next_check;      /* modulo their number: the first to check in the next update */
     bool check_all;         /* the update checks all queues */
     bool listed;            /* the list was read once */
     int64_t timeout_ms;     /* redis.timeout */
@@ -417,24 +417,25 @@ static bool list(struct tl_followed_queues *self, struct tl_error *err)
     return ok;
 }
 
-/* The i-th queue to check in this update. */
 static struct followed *in_turn(const struct tl_followed_queues *self, size_t i)
 {
     return at(self, (self->next_check + i) % self->queues.n);
 }
 
 /* Finds queues that were replaced, incarnations whose events do not reach us (the ids of the stream
- * went back with the store's clock), and settings that were changed by hand. Reads the next queues
- * in one pipeline, and receives all answers before it acts on any. only_marked: leaves out those
- * that are not to be checked before their turn. */
-static bool check_next(struct tl_followed_queues *self, bool only_marked, struct tl_error *err)
+ * went back with the store's clock), and settings that were changed by hand. Reads some queues, the
+ * first being the from-th in turn, in one pipeline, and receives all answers before it acts on any.
+ * only_marked: leaves out those that are not to be checked before their turn. */
+static bool check_some(struct tl_followed_queues *self, size_t from, bool only_marked,
+                       struct tl_error *err)
 {
     struct tl_queue_info infos[CHECKS_PER_UPDATE];
     struct tl_error problems[CHECKS_PER_UPDATE] = {0};
     bool asked[CHECKS_PER_UPDATE];
-    size_t n = self->queues.n < CHECKS_PER_UPDATE ? self->queues.n : CHECKS_PER_UPDATE;
+    size_t n = self->queues.n - from;
+    n = n < CHECKS_PER_UPDATE ? n : CHECKS_PER_UPDATE;
     for (size_t i = 0; i < n; i++) {
-        struct followed *followed = in_turn(self, i);
+        struct followed *followed = in_turn(self, from + i);
         asked[i] = !only_marked || followed->check;
         if (asked[i] && !tl_queue_info_send(followed->redis, &followed->keys, &problems[i]) &&
             !tl_redis_is_node(followed->redis)) {
@@ -442,12 +443,13 @@ static bool check_next(struct tl_followed_queues *self, bool only_marked, struct
             return false; /* the only connection is broken: no answer is due */
         }
     }
-    for (size_t i = 0; i < n; i++)
-        if (asked[i] && problems[i].kind == TL_OK)
-            (void)tl_queue_info_receive(in_turn(self, i)->redis, &in_turn(self, i)->keys, &infos[i],
-                                        &problems[i]);
     for (size_t i = 0; i < n; i++) {
-        struct followed *followed = in_turn(self, i);
+        const struct followed *followed = in_turn(self, from + i);
+        if (asked[i] && problems[i].kind == TL_OK)
+            (void)tl_queue_info_receive(followed->redis, &followed->keys, &infos[i], &problems[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct followed *followed = in_turn(self, from + i);
         if (!asked[i] || resting(self, followed->keys.queue))
             continue;
         followed->check = false;
@@ -477,7 +479,6 @@ static bool check_next(struct tl_followed_queues *self, bool only_marked, struct
         if (current)
             followed_served(self, followed);
     }
-    self->next_check = n > 0 ? (self->next_check + n) % self->queues.n : 0;
     return true;
 }
 
@@ -513,15 +514,17 @@ bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_erro
             continue;
         if (!followed->posted && !rebuild(queues, followed, err))
             return false;
+        followed->check = followed->check || !tl_redis_connected(followed->redis); /* all are away */
         any = any || followed->check;
     }
-    size_t checked = 0;
+    size_t from = 0;
     do {
-        if (!check_next(queues, checked > 0 && !queues->check_all, err))
+        if (!check_some(queues, from, from > 0 && !queues->check_all, err))
             return false;
-        checked += CHECKS_PER_UPDATE;
-    } while ((queues->check_all || any) && checked < queues->queues.n);
+        from += CHECKS_PER_UPDATE;
+    } while ((queues->check_all || any) && from < queues->queues.n);
     queues->check_all = false;
+    queues->next_check += CHECKS_PER_UPDATE; /* once: the turn does not depend on the others */
     return true;
 }
 

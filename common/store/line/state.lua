@@ -126,11 +126,17 @@ local function entry_of(c, event, events)
     return '\150' .. pack(defs.EVENTS_VERSION, event, c.generation, c.waiting, c.active, events)
 end
 
+-- What to do about a queue that has lost its state, and cannot get it back from what is left (mend.lua).
+state.WITHOUT = 'bring the rest of the data back, or start with an empty line: `tellerline queue delete QUEUE`, then '
+    .. '`tellerline queue create QUEUE`'
+
 -- Which keys of the queue are missing, by what its state says, as a sentence; nil: none. Keys are lost as a whole:
--- where only sizes differ, something was changed by hand, and the next step corrects them (state.check).
+-- where only sizes differ, something was changed by hand, and the next step corrects them (state.check). A node of a
+-- cluster may lack settings and ingest because the queue was on its way; elsewhere these come back (mend.lua).
 local function find_part(c)
-    local due, names = { config = 1, ingest = 1, waiting = c.waiting, active = c.active, sessions = c.active,
-        events = c.waiting + c.active }, {}
+    local names, due = {}, { waiting = c.waiting, active = c.active, sessions = c.active,
+        events = c.waiting + c.active }
+    if find(call('INFO', 'cluster'), 'cluster_enabled:1', 1, true) then due.config, due.ingest = 1, 1 end
     for name, size in pairs(due) do
         if size > 0 and call('EXISTS', c.key[name]) == 0 then names[#names + 1] = name end
     end
@@ -150,11 +156,12 @@ end
 
 -- The store was restarted, or is another server: its last entries may be missing. Moves the numbers on, and appends an
 -- entry without events: every reader finds a gap and rebuilds. Raises DAMAGED for a part of a queue, unless
--- c.takes_part: then all places that are missing may come back, as those of a lost end.
+-- c.takes_part: then all places that are missing may come back, as those of a lost end, and c.took_part is true.
 local function begin_incarnation(c)
     call('XLEN', c.key.events) -- fails before the first write if it is no stream
     local part = c.store ~= 'lost' and find_part(c)
     if part and not c.takes_part then state.fail('DAMAGED', part) end
+    c.took_part = part and true
     local found = call('HMGET', c.key.state, 'seq', 'fence', 'incarnation', 'draw')
     local seq, fence, base = number(found[1]) or 0, number(found[2]) or 0, state.number_base(c.now)
     local base_seq = int(number_after(seq, base + draw.seqs_ahead(c, found[4])))

@@ -292,6 +292,12 @@ function visitor.admit(c, shares, all, deadline)
     call('HSET', key.sessions, unpack(fields, 1, n))
 end
 
+-- Of a part of a queue, before state.check: a session is in two keys. Where one of them is missing, the other goes too,
+-- so that all who had one come back by their passes.
+function visitor.drop_half_sessions(c)
+    if call('EXISTS', c.key.active, c.key.sessions) == 1 then call('UNLINK', c.key.active, c.key.sessions) end
+end
+
 -- The session ends at this time instead.
 function visitor.set_deadline(c, id, session, deadline)
     call('ZADD', c.key.active, 'XX', int(deadline), id)

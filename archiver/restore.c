@@ -111,9 +111,13 @@ static bool read_present(struct tl_restore *restore, const struct tl_held_queue 
     struct tl_reply *reply = tl_ask(held->redis, err, "HMGET", held->keys.names[TL_KEY_STATE],
                                     "generation", "back", NULL);
     restore->present = tl_reply_number(reply, 0);
-    if (sscanf(tl_reply_text(reply, 1), "%" SCNu64 ":%" SCNu64 ":%" SCNu64, &restore->found,
-               &restore->base, &restore->found_seq) != 3)
-        restore->found = restore->base = restore->found_seq = 0;
+    uint64_t *const parts[] = {&restore->found, &restore->base, &restore->found_seq};
+    const char *text = tl_reply_string(tl_reply_at(reply, 1), NULL);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        char *end = NULL;
+        *parts[i] = text != NULL ? strtoull(text, &end, 10) : 0;
+        text = end != NULL && *end == ':' ? end + 1 : NULL;
+    }
     tl_reply_free(reply);
     return reply != NULL;
 }

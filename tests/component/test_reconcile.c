@@ -15,6 +15,9 @@
 #include "common/store/reply.h"
 #include "ingest.h"
 
+/* Nothing was written, and PostgreSQL was not asked which event it has. */
+#define ARCHIVE "1000 1000 100000 0-0 0 0 0 - 0 0"
+
 static struct tl_reply *line(struct test_store *store, uint64_t past, uint64_t last, unsigned most)
 {
     char words[80];
@@ -26,8 +29,7 @@ static void archived_queue(struct test_store *store, const char *settings)
 {
     test_store_queue(store, settings);
     for (int i = 0; i < 3; i++) /* the last one has told that there is nobody */
-        tl_reply_free(test_function(store->redis, TL_FN_ARCHIVE, &store->keys,
-                                    "1000 1000 100000 0-0 0 0", NULL));
+        tl_reply_free(test_function(store->redis, TL_FN_ARCHIVE, &store->keys, ARCHIVE, NULL));
 }
 
 static void rows_are(const struct tl_reply *reply, const char *expected, uint64_t first)
@@ -115,8 +117,7 @@ static void a_record_with_a_gap_is_not_compared(void **state)
     test_batch(store);
     is_whole(store, 0);
     for (int i = 0; i < 3; i++)
-        tl_reply_free(test_function(store->redis, TL_FN_ARCHIVE, &store->keys,
-                                    "1000 1000 100000 0-0 0 0", NULL));
+        tl_reply_free(test_function(store->redis, TL_FN_ARCHIVE, &store->keys, ARCHIVE, NULL));
     is_whole(store, 1);
     test_redis_ask(store->redis, "HSET tl:{q}:state standing x");
     is_whole(store, 0);

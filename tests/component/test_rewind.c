@@ -69,6 +69,22 @@ static bool is_back(struct test_store *store)
     return test_redis_ask(store->redis, "HEXISTS %s back", store->keys.names[TL_KEY_STATE]) == 1;
 }
 
+/* Field `back`. */
+struct stretch {
+    long long found, base, seq;
+};
+
+static struct stretch stretch(struct test_store *store)
+{
+    struct stretch is = {0};
+    struct tl_reply *back = tl_ask(store->redis, &(struct tl_error){0}, "HGET",
+                                   store->keys.names[TL_KEY_STATE], "back", NULL);
+    assert_int_equal(
+        sscanf(tl_reply_string(back, NULL), "%lld:%lld:%lld", &is.found, &is.base, &is.seq), 3);
+    tl_reply_free(back);
+    return is;
+}
+
 static void what_happened_since_comes_back(void **state)
 {
     struct test_store *store = *state;
@@ -178,14 +194,68 @@ static void an_old_copy_is_lost_again(void **state)
     begin(store);
     call(store, "rows %" PRIu64 " 0 20", generation);
     come_back(store, 100000);
-    long long found, base, from;
-    struct tl_reply *back = tl_ask(store->redis, &(struct tl_error){0}, "HGET",
-                                   store->keys.names[TL_KEY_STATE], "back", NULL);
-    assert_int_equal(sscanf(tl_reply_string(back, NULL), "%lld:%lld:%lld", &found, &base, &from),
-                     3);
-    tl_reply_free(back);
-    assert_int_equal(from, seq);
-    assert_true(found < test_state(store, "found_event") && base <= test_state(store, "event"));
+    const struct stretch back = stretch(store);
+    assert_int_equal(back.seq, seq);
+    assert_true(back.found < test_state(store, "found_event") &&
+                back.base <= test_state(store, "event"));
+}
+
+/* The store was away while the places of another generation came back: that goes on. */
+static void the_return_of_another_generation_goes_on(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1 recovery_window=2m");
+    const long long lost = (long long)generation - 5, now = test_redis_ms(store->redis);
+    test_redis_ask(store->redis, "HSET %s recover_since %lld recover_until %lld started 1",
+                   store->keys.names[TL_KEY_STATE], now - 70000, now - 10000);
+    test_redis_ask(store->redis,
+                   "HSET %s lost_generation %lld lost_by 4 restore running:%lld:9:2:1:3",
+                   store->keys.names[TL_KEY_STATE], lost, lost);
+    come_back(store, 65000);
+    assert_false(is_back(store));
+    assert_int_equal(test_state(store, "lost_generation"), lost);
+    assert_in_range(test_state(store, "recover_until"), now + 120000, now + 180000);
+    assert_int_equal(call(store, "rows %lld 2 4 x 4 0 0 0 0", lost), 4);
+    assert_int_equal(test_waiting_place(store, "x"), 4);
+    /* Nor does it end where workers and tickets bring them back. */
+    test_redis_ask(store->redis, "HDEL %s restore", store->keys.names[TL_KEY_STATE]);
+    come_back(store, 65000);
+    assert_false(is_back(store));
+    assert_int_equal(test_state(store, "lost_generation"), lost);
+}
+
+/* A recovery that has ended brings nothing back, when the store comes back once more. */
+static void an_ended_recovery_counts_no_more(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1");
+    come_back(store, 3600000);
+    const long long event = test_state(store, "event");
+    test_redis_ask(store->redis, "HSET %s started 1 recover_until 1",
+                   store->keys.names[TL_KEY_STATE]);
+    assert_int_equal(test_admit(store, 10), 0);
+    assert_int_equal(test_state(store, "recover_until"), 0);
+    come_back(store, 61000);
+    assert_true(is_back(store));
+    assert_true(stretch(store).found > event);
+    assert_int_equal(call(store, "none whole"), -1);
+}
+
+/* Who has left since the store came back stays away, when it comes back once more. */
+static void ends_between_two_returns_count(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1");
+    const long long b = test_state(store, "seq") - 4;
+    come_back(store, 3600000);
+    begin(store);
+    test_command(store, TL_COMMAND_LEAVE, "b", (tl_place)b);
+    test_batch(store);
+    test_redis_pass_time(store->redis, 5);
+    come_back(store, 61000);
+    assert_int_equal(begin(store), 0);
+    assert_int_equal(call(store, "rows %" PRIu64 " 0 20 b %lld 0 0 0 0", generation, b), 20);
+    assert_int_equal(test_waiting_place(store, "b"), -1);
 }
 
 int main(void)
@@ -196,6 +266,9 @@ int main(void)
         cmocka_unit_test_setup(no_session_ends_before, test_store_clean),
         cmocka_unit_test_setup(not_every_copy_is_old, test_store_clean),
         cmocka_unit_test_setup(an_old_copy_is_lost_again, test_store_clean),
+        cmocka_unit_test_setup(the_return_of_another_generation_goes_on, test_store_clean),
+        cmocka_unit_test_setup(an_ended_recovery_counts_no_more, test_store_clean),
+        cmocka_unit_test_setup(ends_between_two_returns_count, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

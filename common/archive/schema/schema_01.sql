@@ -63,7 +63,7 @@ CREATE TABLE trails (
     checkpoint text NOT NULL  -- of this size, signed
 );
 
--- Its tiles, of which the last one of each level grows. A sweep drops them with the generation.
+-- Its tiles, of which the last one of each level grows. A sweep drops them before the generation.
 CREATE TABLE trail_tiles (
     generation_id int NOT NULL,
     level smallint NOT NULL,  -- -1: the leaves themselves
@@ -219,16 +219,17 @@ BEGIN
         RETURNING g.generation_id, g.event, coalesce(floor(extract(epoch FROM g.last_at) * 1000), 0)
         INTO open_generation.generation_id, open_generation.event, open_generation.last_ms;
     IF to_regclass('tellerline.queue_entries_' || generation_id) IS NULL THEN
-        -- In two steps, which do not wait for who reads the table.
-        EXECUTE format('CREATE TABLE queue_entries_%s (LIKE queue_entries INCLUDING ALL) WITH (fillfactor = 80)',
+        -- In two steps, which do not wait for who reads the table. Half of a page is left for updates: each place is called
+        -- and ends, and a row that finds room beside itself needs no new entries of the indexes.
+        EXECUTE format('CREATE TABLE queue_entries_%s (LIKE queue_entries INCLUDING ALL) WITH (fillfactor = 50)',
             generation_id);
         EXECUTE format('ALTER TABLE queue_entries ATTACH PARTITION queue_entries_%s FOR VALUES IN (%s)',
             generation_id, generation_id);
     END IF;
 END $$;
 
--- Drops a portion of what is older than `kept`: a generation without later events as a whole, or those of the next `most`
--- entries that ended before. again: more follows; dropped: how many generations went. A portion is a transaction of its
+-- Drops a portion of what is older than `kept`: a generation without later events as a whole, after the tiles of its trail,
+-- which are large; or those of the next `most` entries that ended before. again: more follows; dropped: how many generations went. A portion is a transaction of its
 -- own, so that a large archive is cleared without long locks, and one that fails undoes nothing else.
 CREATE FUNCTION sweep(kept interval, most int, OUT dropped int, OUT again boolean) LANGUAGE plpgsql AS $$
 DECLARE
@@ -244,13 +245,16 @@ BEGIN
         RETURN;
     END IF;
     again := true;
-    DELETE FROM queue_generations WHERE generation_id = (SELECT g.generation_id FROM queue_generations AS g
-        WHERE g.last_at < oldest ORDER BY g.generation_id LIMIT 1 FOR UPDATE SKIP LOCKED)
-        RETURNING generation_id INTO last.generation_id;
+    SELECT g.generation_id INTO last.generation_id FROM queue_generations AS g
+        WHERE g.last_at < oldest ORDER BY g.generation_id LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF FOUND THEN
-        EXECUTE format('DROP TABLE IF EXISTS queue_entries_%s', last.generation_id);
-        DELETE FROM trail_tiles WHERE trail_tiles.generation_id = last.generation_id;
-        dropped := 1;
+        DELETE FROM trail_tiles WHERE ctid = ANY(ARRAY(SELECT ctid FROM trail_tiles
+            WHERE trail_tiles.generation_id = last.generation_id LIMIT greatest(most / 10, 1)));
+        IF NOT FOUND THEN
+            DELETE FROM queue_generations WHERE generation_id = last.generation_id;
+            EXECUTE format('DROP TABLE IF EXISTS queue_entries_%s', last.generation_id);
+            dropped := 1;
+        END IF;
         RETURN;
     END IF;
     SELECT generation_id, seq INTO last.generation_id, last.seq FROM (SELECT generation_id, seq FROM queue_entries

@@ -12,6 +12,7 @@ local UNREACHED_MS = 1000     -- to look again, while no worker has come
 local DROPPED_MAX = 1000      -- visitors, in one step
 local HOLD_MS = 30000         -- by which each step of a restoration from the archive puts off the end of the recovery
 local OVER = '0'              -- in tl:{q}:lost: the visitor of this place has gone
+local RETURNS = { back = true, asked = true, running = true } -- stages of the field `restore`: not all are back
 local WINDOW = settings.list({ 'recovery_window' })
 local OPENING = settings.list({ 'order', 'opens_at' })
 
@@ -245,6 +246,8 @@ function recovery.step(c, most)
         state.commit(c)
     else
         if c.lost_generation ~= c.generation then call('UNLINK', c.key.lost) end
+        -- What the archive has not brought back by now stays away, also after the next loss.
+        if RETURNS[match(c.restore, '^%a+')] then state.set(c, 'restore', 'none:ended') end
         state.set(c, 'recover_until', 0)
         state.commit_config(c)
     end

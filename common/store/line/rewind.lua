@@ -3,7 +3,8 @@
 -- which the archive may know more (archiver/restore.lua). Meanwhile nobody is admitted, and no session ends.
 --
 -- Fields of the state: `back`, "FOUND:BASE:SEQ:MS": the stretch lies between the events FOUND and BASE; seqs in it are
--- above SEQ; since MS the store is there again. `restore`: back, until an operator asks or it begins.
+-- above SEQ; since MS, that of its first return, the store is there again. `restore`: back, until an operator asks or
+-- it begins.
 
 local LANE, REASON, int = defs.LANE, defs.REASON, text.int
 local OLD_MS = 60000 -- a copy whose last event is older than that is an old one
@@ -26,17 +27,32 @@ function rewind.stretch(c)
     return found and { found = found + 0, base = base + 0, seq = seq + 0, ms = ms + 0 }
 end
 
+-- Until when the recovery of another generation goes on that had not ended in this copy, whose last event was at that
+-- time, ms; nil: there was none. While the store was away nobody could come back, so the window begins to pass again.
+local function other_until(c, at, restore, window)
+    local found = call('HMGET', c.key.state, 'recover_until', 'lost_generation')
+    local till, lost = tonumber(found[1]) or 0, tonumber(found[2]) or 0
+    local is_other = lost > 0 and lost ~= c.generation
+    if till > at and is_other or match(restore, '^asked$') or match(restore, '^running:') then
+        return max(till, c.now + window)
+    end
+end
+
 -- For the step that begins an incarnation, before its first write: the fields, in turn with their values, that make the
--- queue recover where it is archived and the copy is old; else none. at: when its last event was, ms; base: the event
--- from which numbers go on.
+-- queue recover where it is archived and the copy is old; else none. Where the places of another generation were coming
+-- back, that goes on instead. at: when its last event was, ms; base: the event from which numbers go on.
 function rewind.fields(c, at, seq, base)
     local window = c.archive and c.now - at > OLD_MS and recovery.window(c) or 0
     if window == 0 then return {} end
-    local found, before = c.event, rewind.stretch(c)
-    if before and stage_of(c.generation, call('HGET', c.key.state, 'restore')) then -- it was not done yet
-        found, seq = min(found, before.found), min(seq, before.seq)
+    local found, restore = c.event, call('HGET', c.key.state, 'restore') or ''
+    local is_back = stage_of(c.generation, restore)
+    local till = not is_back and other_until(c, at, restore, window)
+    if till then return { 'recover_until', int(till) } end
+    local before, since = is_back and rewind.stretch(c), c.now
+    if before then -- it was not done yet
+        found, seq, since = min(found, before.found), min(seq, before.seq), before.ms
     end
-    return { 'restore', 'back', 'back', concat({ int(found), int(base), int(seq), int(c.now) }, ':'),
+    return { 'restore', 'back', 'back', concat({ int(found), int(base), int(seq), int(since) }, ':'),
         'recover_since', int(c.now), 'recover_until', int(c.now + window), 'lost_generation', int(c.generation),
         'lost_by', recovery.NAMED_BY.operator, 'lost_event', 0, 'lost_size', 0 }
 end

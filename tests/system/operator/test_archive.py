@@ -412,6 +412,20 @@ def test_old_entries_go_in_portions(postgres):
     assert postgres.sql("SELECT again FROM sweep('1 day', 3)") == "f"
 
 
+def test_a_long_trail_goes_in_portions(postgres):
+    """The tiles of an old generation go before it, a portion in each transaction; those of others stay."""
+    old, live = (postgres.sql(f"SELECT generation_id FROM open_generation('{name}', 1)") for name in ("old", "live"))
+    for generation in (old, live):
+        postgres.sql(f"INSERT INTO trails VALUES ({generation}, 9, 'signed'); INSERT INTO trail_tiles "
+                     f"SELECT {generation}, level, n, '' FROM generate_series(-1, 0) AS level, generate_series(0, 3) AS n")
+    postgres.sql(f"UPDATE queue_generations SET last_at = now() - interval '9 days' * (generation_id = {old})::int")
+    left = "SELECT count(*), (SELECT count(*) FROM queue_generations) FROM trail_tiles"
+    for portion, rows in enumerate([("13", "2"), ("10", "2"), ("8", "2"), ("8", "1")]):
+        assert postgres.rows("SELECT * FROM sweep('1 day', 30)") == [("1" if portion == 3 else "0", "t")]
+        assert postgres.rows(left) == [rows]
+    assert postgres.sql("SELECT string_agg(generation_id::text, ' ') FROM trails") == live
+
+
 def test_tables_of_another_release(start, postgres):
     """The archiver waits for the tables of its release, and says what to do."""
     postgres.sql("DROP SCHEMA tellerline CASCADE")

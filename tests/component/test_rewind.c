@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -79,8 +80,15 @@ static struct stretch stretch(struct test_store *store)
     struct stretch is = {0};
     struct tl_reply *back = tl_ask(store->redis, &(struct tl_error){0}, "HGET",
                                    store->keys.names[TL_KEY_STATE], "back", NULL);
-    assert_int_equal(
-        sscanf(tl_reply_string(back, NULL), "%lld:%lld:%lld", &is.found, &is.base, &is.seq), 3);
+    const char *text = tl_reply_string(back, NULL);
+    long long *const parts[] = {&is.found, &is.base, &is.seq};
+    assert_non_null(text);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        char *end = NULL;
+        *parts[i] = strtoll(text, &end, 10);
+        assert_true(end != text && *end == ':');
+        text = end + 1;
+    }
     tl_reply_free(back);
     return is;
 }

@@ -38,12 +38,10 @@ const char *tl_leaf_reason_name(enum tl_reason reason)
 
 const char *tl_leaf_gap_name(uint64_t why)
 {
-    static const char *const names[] = {[TL_GAP_OPENED] = "opened",
-                                        [TL_GAP_BACKLOG] = "backlog",
-                                        [TL_GAP_STORE] = "store",
-                                        [TL_GAP_CORRECTED] = "corrected",
-                                        [TL_GAP_DAMAGED] = "damaged",
-                                        [TL_GAP_ARCHIVE] = "archive"};
+    static const char *const names[] = {
+        [TL_GAP_OPENED] = "opened",   [TL_GAP_BACKLOG] = "backlog",
+        [TL_GAP_STORE] = "store",     [TL_GAP_CORRECTED] = "corrected",
+        [TL_GAP_DAMAGED] = "damaged", [TL_GAP_ARCHIVE] = "archive"};
     return why >= TL_GAP_OPENED && why <= TL_GAP_ARCHIVE ? names[why] : "unknown";
 }
 

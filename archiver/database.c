@@ -51,6 +51,34 @@ static bool check_version(struct tl_postgres *postgres, struct tl_error *err)
                               "the archiver");
 }
 
+/* All archivers have the same keys: with another archive key a visitor had another pseudonym, and
+ * could not prove a place. */
+static bool check_keys(struct tl_database *database, struct tl_error *err)
+{
+    const char *const values[] = {database->key_hash, database->verifier};
+    PGresult *found = NULL;
+    if (tl_postgres_do(&database->postgres,
+                       "INSERT INTO archive_keys (archive_key, trail_key) VALUES ($1, $2) "
+                       "ON CONFLICT DO NOTHING",
+                       2, values, err))
+        found = tl_postgres_run(&database->postgres,
+                                "SELECT archive_key = $1, trail_key = $2 FROM archive_keys", 2,
+                                values, err);
+    if (found == NULL)
+        return false;
+    bool ok = PQntuples(found) == 1;
+    for (int i = 0; ok && i < 2; i++)
+        ok = PQgetvalue(found, 0, i)[0] == 't' ||
+             tl_error_set(err, TL_ERR_INVALID,
+                          "%s is not the one with which the archive was written: give all "
+                          "archivers the same; to change it on purpose, delete the row of "
+                          "tellerline.archive_keys",
+                          i == 0 ? "secrets.archive_key"
+                                 : "secrets.trail_key, or the host of http.public_url,");
+    PQclear(found);
+    return ok;
+}
+
 bool tl_database_open(struct tl_database *database, struct tl_error *err)
 {
     struct tl_postgres *postgres = &database->postgres;
@@ -58,7 +86,7 @@ bool tl_database_open(struct tl_database *database, struct tl_error *err)
         return true;
     bool ok = tl_postgres_open(postgres, database->url, "tellerline-archiver", err) &&
               tl_postgres_do(postgres, LIMITS, 0, NULL, err) && check_version(postgres, err) &&
-              tl_postgres_do(postgres, STAGING, 0, NULL, err);
+              check_keys(database, err) && tl_postgres_do(postgres, STAGING, 0, NULL, err);
     if (!ok)
         tl_postgres_close(postgres); /* one that is open was checked */
     return ok;

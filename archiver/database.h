@@ -13,17 +13,21 @@
 #include "common/auth/secret_file.h"
 #include "common/store/reply.h"
 
+enum { TL_ARCHIVE_KEY_HASH_SIZE = 33 }; /* hex digits, with the zero */
+
 struct tl_database {
     struct tl_postgres postgres;
     const char *url; /* borrowed */
     bool pseudonyms; /* visitors get names by the key */
     unsigned char key[TL_SECRET_KEY_BYTES];
+    char key_hash[TL_ARCHIVE_KEY_HASH_SIZE];
+    char verifier[TL_VERIFIER_KEY_MAX]; /* of the trail */
     struct tl_trail trail;
     struct tl_text buffer; /* of COPY */
 };
 
-/* Connects, unless it is connected, and looks whether the tables are those that this program needs:
- * TL_ERR_INVALID when they are not. */
+/* Connects, unless it is connected, and looks whether the tables are those that this program needs,
+ * and written with these keys: TL_ERR_INVALID when they are not. */
 bool tl_database_open(struct tl_database *database, struct tl_error *err);
 /* Closes the connection, and frees. */
 void tl_database_close(struct tl_database *database);

@@ -328,7 +328,7 @@ static bool load_keys(struct tl_archiver *self, const struct tl_config *config,
                       struct tl_error *err)
 {
     unsigned char seed[TL_TRAIL_SEED_BYTES];
-    char verifier[TL_VERIFIER_KEY_MAX];
+    unsigned char hash[crypto_generichash_BYTES_MIN];
     bool ok =
         tl_secret_load_key(config->secrets.archive_key, "the key of the archive",
                            "# The key of the pseudonyms of visitors in the archive, and of "
@@ -339,8 +339,12 @@ static bool load_keys(struct tl_archiver *self, const struct tl_config *config,
         tl_trail_signer_init(&self->database.trail.signer, seed, config->http.public_url, err);
     sodium_memzero(seed, sizeof(seed));
     if (ok) {
-        tl_trail_verifier_write(&self->database.trail.signer, verifier);
-        tl_info("the key that verifies the trail is %s", verifier);
+        crypto_generichash(hash, sizeof(hash), self->database.key, sizeof(self->database.key), NULL,
+                           0);
+        sodium_bin2hex(self->database.key_hash, sizeof(self->database.key_hash), hash,
+                       sizeof(hash));
+        tl_trail_verifier_write(&self->database.trail.signer, self->database.verifier);
+        tl_info("the key that verifies the trail is %s", self->database.verifier);
     }
     self->batch.salts = self->database.key;
     return ok;

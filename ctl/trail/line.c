@@ -184,7 +184,7 @@ static void read_rate(struct tl_trail_rules *rules, const char *detail)
 
 void tl_trail_rules_read(struct tl_trail_rules *rules, const char *detail, uint64_t leaf)
 {
-    char policy[24], weights[TL_LEAF_DETAIL_MAX];
+    char policy[24], order[24], weights[TL_LEAF_DETAIL_MAX];
     uint64_t opens, capacity, overbook;
     *rules = (struct tl_trail_rules){.leaf = leaf};
     rules->known = value_of(detail, "policy", policy, sizeof(policy)) &&
@@ -194,6 +194,7 @@ void tl_trail_rules_read(struct tl_trail_rules *rules, const char *detail, uint6
                    number_of(detail, "overbook", &overbook);
     if (!rules->known)
         return;
+    rules->drawn = value_of(detail, "order", order, sizeof(order)) && strcmp(order, "draw") == 0;
     rules->weighted = weights[0] != '\0';
     rules->shut = strcmp(rules->mode, "open") != 0 && strcmp(rules->mode, "draining") != 0;
     rules->bounded = strcmp(policy, "rate") != 0;

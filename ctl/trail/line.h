@@ -47,6 +47,7 @@ uint64_t tl_trail_line_settle(struct tl_trail_line *line);
 struct tl_trail_rules {
     bool known;
     bool weighted; /* lanes have weights */
+    bool drawn;    /* the order is that of a draw */
     bool shut;     /* the mode admits nobody */
     bool bounded;  /* at most `most` may be active */
     uint64_t most, leaf;

@@ -12,8 +12,13 @@
 #include "lab/memory.h"
 
 enum {
-    KEPT = 1000,          /* findings */
-    PER_WINDOW = 10000000 /* admissions; where a rate allows more, it is not checked */
+    KEPT = 1000,           /* findings */
+    PER_WINDOW = 10000000, /* admissions; where a rate allows more, it is not checked */
+    EXCUSED_MS = 60000,    /* a gap is told so soon after it is found */
+    /* No queue has as many events between two leaves; where the store begins again after a loss,
+     * the numbers go on far beyond (docs/contributors/wire-format.md, incarnations). */
+    EVENTS = 1000,
+    EVENTS_PER_MS = 100
 };
 
 struct tl_replay {
@@ -25,6 +30,8 @@ struct tl_replay {
     uint64_t n_times;
     int64_t last_ms;
     uint64_t event;
+    int64_t ms;     /* of the leaf before */
+    uint64_t began; /* the first leaf since the last gap where the store began again, or NEVER */
     uint64_t highest, highest_before; /* seq that was given; before this event */
     struct tl_finding *findings;
     size_t n_findings, n_kept, capacity;
@@ -32,10 +39,13 @@ struct tl_replay {
     uint64_t number; /* of this leaf */
 };
 
+static const uint64_t NEVER = UINT64_MAX;
+
 struct tl_replay *tl_replay_new(void)
 {
     struct tl_replay *replay = tl_xalloc(1, sizeof(*replay));
     replay->telling = true; /* who was there before is told first */
+    replay->began = NEVER;
     return replay;
 }
 
@@ -73,12 +83,18 @@ void tl_replay_note(struct tl_replay *replay, uint64_t number, const char *text)
     complain(replay, 0, "%s", text);
 }
 
-/* The store lost something, or was changed by hand, at this time: what was found since is about
- * that. */
-static void excuse(struct tl_replay *replay, int64_t since_ms)
+/* Something was lost, or changed by hand, at this time: what was found since is about that. Not
+ * what was found before the store began again after its loss, nor long before another gap was told:
+ * whatever `since` says, that was not because of it. */
+static void excuse(struct tl_replay *replay, const struct tl_leaf *leaf, int64_t since_ms)
 {
+    bool is_loss = strncmp(leaf->detail, "store:", strlen("store:")) == 0;
+    uint64_t first = is_loss ? replay->began : 0;
+    if (!is_loss && since_ms < leaf->ms - EXCUSED_MS)
+        since_ms = leaf->ms - EXCUSED_MS;
     while (replay->n_kept > 0 && replay->n_kept == replay->n_findings &&
-           replay->findings[replay->n_kept - 1].ms >= since_ms) {
+           replay->findings[replay->n_kept - 1].ms >= since_ms &&
+           replay->findings[replay->n_kept - 1].leaf >= first) {
         replay->n_kept--;
         replay->n_findings--;
         replay->counts.unprovable++;
@@ -151,18 +167,40 @@ static void tell(struct tl_replay *replay, const struct tl_leaf *leaf, enum tl_t
     if (leaf->kind != TL_NOTE_RESTORED && !replay->telling)
         complain(replay, leaf->ms, "%s: nobody is told at this time",
                  tl_leaf_kind_name(leaf->kind));
+    replay->counts.restored += leaf->kind == TL_NOTE_RESTORED;
     if (at != NULL && at->who[0] != '\0' && strcmp(at->who, leaf->who) != 0)
         complain(replay, leaf->ms, "%s: place %s belongs to another visitor, by leaf %" PRIu64,
                  tl_leaf_kind_name(leaf->kind), show(leaf->place).text, at->leaf);
     give(replay, leaf, leaf->place, state);
 }
 
+/* A lane is changed with the same seq; a draw gives a seq behind all before it, in the same lane.
+ */
+static void check_move(struct tl_replay *replay, const struct tl_leaf *leaf, tl_place to)
+{
+    uint64_t before = tl_place_seq(leaf->place), after = tl_place_seq(to);
+    const char *kind = tl_leaf_kind_name(leaf->kind);
+    if (to == 0) {
+        complain(replay, leaf->ms, "%s: to no place", kind);
+        return;
+    }
+    bool is_draw = leaf->kind == TL_NOTE_DRAWN;
+    if (is_draw && replay->rules.known && !replay->rules.drawn)
+        complain(replay, leaf->ms, "drawn: place %s, in a queue without a draw by leaf %" PRIu64,
+                 show(leaf->place).text, replay->rules.leaf);
+    if (is_draw ? after <= before || tl_place_lane(to) != tl_place_lane(leaf->place)
+                : after != before)
+        complain(replay, leaf->ms, "%s: place %s cannot become place %s", kind,
+                 show(leaf->place).text, show(to).text);
+    else if (is_draw && tl_trail_line_find(&replay->line, to) != NULL)
+        complain(replay, leaf->ms, "drawn: place %s was given before", show(to).text);
+}
+
 static void move(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     tl_place to = tl_leaf_place(leaf->detail);
     struct tl_trail_place *at = known(replay, leaf);
-    if (to == 0)
-        complain(replay, leaf->ms, "%s: to no place", tl_leaf_kind_name(leaf->kind));
+    check_move(replay, leaf, to);
     if (at != NULL && at->state != TL_TRAIL_WAITS)
         complain(replay, leaf->ms, "%s: place %s does not wait", tl_leaf_kind_name(leaf->kind),
                  show(leaf->place).text);
@@ -266,12 +304,23 @@ static void end(struct tl_replay *replay, const struct tl_leaf *leaf)
 
 /* ---- gaps ---- */
 
+/* Before the leaf is taken: the store may have lost something before it. */
+static void look_for_restart(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    uint64_t passed_ms = leaf->ms > replay->ms ? (uint64_t)(leaf->ms - replay->ms) : 0;
+    bool is_jump = replay->event > 0 && leaf->event > replay->event &&
+                   leaf->event - replay->event > EVENTS + EVENTS_PER_MS * passed_ms;
+    if (is_jump && replay->began == NEVER)
+        replay->began = replay->number;
+}
+
 /* `WHY:MISSING:SINCE` */
 static void begin(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     const char *since = strrchr(leaf->detail, ':');
     if (since != NULL)
-        excuse(replay, strtoll(since + 1, NULL, 10));
+        excuse(replay, leaf, strtoll(since + 1, NULL, 10));
+    replay->began = NEVER;
     replay->counts.gaps += replay->has_line;
     replay->telling = true;
     tl_trail_line_doubt(&replay->line);
@@ -292,9 +341,11 @@ void tl_replay_take(struct tl_replay *replay, uint64_t number, const struct tl_l
     if (leaf->event < replay->event)
         complain(replay, leaf->ms, "%s: step %" PRIu64 " comes after step %" PRIu64,
                  tl_leaf_kind_name(leaf->kind), leaf->event, replay->event);
+    look_for_restart(replay, leaf);
     if (leaf->event > replay->event)
         replay->highest_before = replay->highest;
     replay->event = leaf->event;
+    replay->ms = leaf->ms;
     bool is_of_place = leaf->kind != TL_NOTE_BEGINS && leaf->kind != TL_NOTE_ALL &&
                        leaf->kind != TL_NOTE_DELETED && leaf->kind != TL_NOTE_RULES;
     if (is_of_place && (leaf->place == 0 || leaf->who[0] == '\0')) {

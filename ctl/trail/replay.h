@@ -28,7 +28,7 @@ void tl_replay_note(struct tl_replay *replay, uint64_t number, const char *text)
 struct tl_replay_result {
     const struct tl_finding *findings; /* the first of them */
     size_t n_findings, n_kept;         /* all; those in the list */
-    uint64_t entered, admitted, ended;
+    uint64_t entered, restored, admitted, ended;
     uint64_t gaps; /* after which everybody was told again */
     uint64_t
         unprovable; /* admissions and ends of which a gap leaves open whether they were right */

@@ -157,9 +157,10 @@ static void check_line(struct verification *self)
 static void sum_up(const struct verification *self, bool has_key, const char *since)
 {
     struct tl_replay_result result = tl_replay_result(self->replay);
-    printf("%s: %zu leaves, %" PRIu64 " entered, %" PRIu64 " admitted, %" PRIu64 " ended\n",
-           self->file.checkpoint.origin, self->file.n_leaves, result.entered, result.admitted,
-           result.ended);
+    printf("%s: %zu leaves, %" PRIu64 " entered, %" PRIu64 " restored, %" PRIu64
+           " admitted, %" PRIu64 " ended\n",
+           self->file.checkpoint.origin, self->file.n_leaves, result.entered, result.restored,
+           result.admitted, result.ended);
     if (result.gaps > 0 || result.unprovable > 0)
         printf("%" PRIu64 " gap%s; of %" PRIu64 " admissions and ends it cannot be proved whether "
                "they were right\n",
@@ -169,8 +170,9 @@ static void sum_up(const struct verification *self, bool has_key, const char *si
     if (self->n_wrong > 0)
         printf("%" PRIu64 " violation%s\n", self->n_wrong, self->n_wrong == 1 ? "" : "s");
     else
-        printf("nothing was altered%s, and each admission was the turn of who was admitted\n",
-               since != NULL ? " since the older checkpoint" : "");
+        printf("nothing was altered%s, and each %sadmission was the turn of who was admitted\n",
+               since != NULL ? " since the older checkpoint" : "",
+               result.unprovable > 0 ? "other " : "");
 }
 
 static bool verify(struct verification *self, const struct tl_ctl_options *options,

@@ -72,6 +72,14 @@ CREATE TABLE trail_tiles (
     PRIMARY KEY (generation_id, level, n)
 );
 
+-- The keys of the archivers, one row, written by the first of them. One with other keys writes nothing. To change a key on
+-- purpose, delete the row.
+CREATE TABLE archive_keys (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    archive_key text NOT NULL, -- a hash of it
+    trail_key text NOT NULL    -- by which the trail is verified, and in whose name
+);
+
 -- Sales: a generation that Redis lost, and the one that came within an hour or was brought back, are one. sale: the number
 -- of its first generation. lost: what was open in it went on in the next one, if at all.
 CREATE VIEW queue_sales AS

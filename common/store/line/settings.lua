@@ -95,7 +95,7 @@ local RULES = { 'policy', 'order', 'mode', 'opens_at', 'lane_weights', 'rate.adm
 function settings.note_rules(c)
     if not c.archive then return end
     local v = pcall_redis('HMGET', c.key.config, unpack(RULES))
-    for i = 1, #RULES do v[i] = not v.err and v[i] or '' end
+    for i = 1, #RULES do v[i] = not v.err and (v[i] or TEXTS[RULES[i]]) or '' end
     local bounds = { capacity = number(v[10]), ['capacity.min'] = number(v[11]) or 0 }
     local now = c.capacity_now or call('HGET', c.key.state, 'capacity_now')
     local rules = format('policy=%s;order=%s;mode=%s;opens=%s;weights=%s;rate=%s/%s+%s;overbook=%s;capacity=%s',

@@ -16,7 +16,7 @@
 #define B "BBBBBBBBBBBBBBBBBBBBBA"
 #define RULES                                                                                      \
     "rules - - - "                                                                                 \
-    "policy=counter;order=arrival;mode=%s;opens=%d;weights=%s;rate=0/0+0;overbook=0;capacity=%d"
+    "policy=counter;order=%s;mode=%s;opens=%d;weights=%s;rate=0/0+0;overbook=0;capacity=%d"
 
 /* The beginning of a trail: everybody is told. */
 static const char *const told[] = {"1 100 begins - - - opened:0:100", "1 100 all - - - -"};
@@ -69,10 +69,11 @@ static void a_line_that_is_right_passes(void **state)
 {
     (void)state;
     char rules[256];
-    snprintf(rules, sizeof(rules), RULES, "open", 0, "", 1);
+    snprintf(rules, sizeof(rules), RULES, "arrival", "open", 0, "", 1);
     EXPECT(rules, "", "2 101 entered 1 5 " A " -", "2 101 entered 1 6 " B " -",
            "3 102 lane 1 6 " B " 0:6", "4 103 admitted 0 6 " B " -", "5 104 ended 0 6 " B " left",
            "6 105 admitted 1 5 " A " -", "7 106 deleted - - - -");
+    snprintf(rules, sizeof(rules), RULES, "draw", "open", 0, "", 1);
     EXPECT(rules, "", "2 101 entered 0 5 " A " -", "3 102 drawn 0 5 " A " 0:9",
            "4 103 admitted 0 9 " B " -", "5 104 ended 0 9 " B " completed");
 }
@@ -81,8 +82,8 @@ static void who_stood_before_goes_before(void **state)
 {
     (void)state;
     char rules[256], weights[256];
-    snprintf(rules, sizeof(rules), RULES, "open", 0, "", 9);
-    snprintf(weights, sizeof(weights), RULES, "open", 0, "3,1", 9);
+    snprintf(rules, sizeof(rules), RULES, "arrival", "open", 0, "", 9);
+    snprintf(weights, sizeof(weights), RULES, "arrival", "open", 0, "3,1", 9);
     EXPECT(rules, "went before place 0:5, which waited since leaf 3", "2 101 entered 0 5 " A " -",
            "3 101 entered 0 6 " B " -", "4 102 admitted 0 6 " B " -");
     EXPECT(rules, "went before place 0:5", "2 101 entered 0 5 " A " -", "3 101 entered 1 6 " B " -",
@@ -95,9 +96,9 @@ static void rules_are_kept(void **state)
 {
     (void)state;
     char one[256], paused[256], later[256];
-    snprintf(one, sizeof(one), RULES, "open", 0, "", 1);
-    snprintf(paused, sizeof(paused), RULES, "paused", 0, "", 1);
-    snprintf(later, sizeof(later), RULES, "open", 900, "", 1);
+    snprintf(one, sizeof(one), RULES, "arrival", "open", 0, "", 1);
+    snprintf(paused, sizeof(paused), RULES, "arrival", "paused", 0, "", 1);
+    snprintf(later, sizeof(later), RULES, "arrival", "open", 900, "", 1);
     EXPECT(one, "as number 2 of at most 1 by leaf 1", "2 101 entered 0 5 " A " -",
            "3 101 entered 0 6 " B " -", "4 102 admitted 0 5 " A " -", "4 102 admitted 0 6 " B " -");
     EXPECT(paused, "while the queue was paused", "2 101 entered 0 5 " A " -",
@@ -122,7 +123,7 @@ static void nobody_comes_from_nowhere(void **state)
 {
     (void)state;
     char rules[256];
-    snprintf(rules, sizeof(rules), RULES, "open", 0, "", 9);
+    snprintf(rules, sizeof(rules), RULES, "arrival", "open", 0, "", 9);
     EXPECT(rules, "is not in the line", "4 102 admitted 0 5 " A " -");
     EXPECT(rules, "is not in the line", "4 102 ended 0 5 " A " left");
     EXPECT(rules, "is active since leaf 4", "2 101 entered 0 5 " A " -",
@@ -139,23 +140,77 @@ static void nobody_comes_from_nowhere(void **state)
     EXPECT(rules, "nobody is told", "3 101 waits 0 5 " A " -");
 }
 
+static void nobody_jumps_the_queue(void **state)
+{
+    (void)state;
+    char rules[256], draw[256];
+    snprintf(rules, sizeof(rules), RULES, "arrival", "open", 0, "", 9);
+    snprintf(draw, sizeof(draw), RULES, "draw", "open", 0, "", 9);
+    EXPECT(rules, "place 0:101 cannot become place 0:1", "2 101 entered 0 101 " A " -",
+           "3 102 lane 0 101 " A " 0:1");
+    EXPECT(rules, "place 0:101 cannot become place 1:102", "2 101 entered 0 101 " A " -",
+           "3 102 lane 0 101 " A " 1:102");
+    EXPECT(draw, "place 0:101 cannot become place 0:1", "2 101 entered 0 101 " A " -",
+           "3 102 drawn 0 101 " A " 0:1");
+    EXPECT(draw, "place 1:101 cannot become place 0:201", "2 101 entered 1 101 " A " -",
+           "3 102 drawn 1 101 " A " 0:201");
+    EXPECT(draw, "place 0:201 was given before", "2 101 entered 0 101 " A " -",
+           "3 101 entered 0 201 " B " -", "4 102 drawn 0 101 " A " 0:201");
+    EXPECT(rules, "without a draw by leaf 1", "2 101 entered 0 101 " A " -",
+           "3 102 drawn 0 101 " A " 0:201");
+    struct story story = begin(rules);
+    take(&story, "2 101 entered 0 101 " A " -");
+    take(&story, "3 102 restored 0 1 " B " 0");
+    assert_int_equal(tl_replay_result(story.replay).restored, 1);
+    tl_replay_free(story.replay);
+}
+
+/* Whatever a gap says of its beginning, it excuses nothing that it did not cause. */
+static void a_gap_excuses_what_it_caused(void **state)
+{
+    static const struct {
+        const char *admitted, *begins;
+        uint64_t findings;
+    } cases[] = {
+        {"4 200 admitted 0 6 " B " -", "5 300 begins - - - store:0:0", 1},
+        {"4 200 admitted 0 6 " B " -", "900000 300 begins - - - store:0:0", 1},
+        {"900000 200 admitted 0 6 " B " -", "900001 300 begins - - - store:0:150", 0},
+        {"900000 200 admitted 0 6 " B " -", "900001 300 begins - - - store:0:201", 1},
+        {"4 200 admitted 0 6 " B " -", "5 300 begins - - - corrected:0:150", 0},
+        {"4 200 admitted 0 6 " B " -", "5 60201 begins - - - corrected:0:0", 1},
+    };
+    char rules[256];
+    (void)state;
+    snprintf(rules, sizeof(rules), RULES, "arrival", "open", 0, "", 9);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct story story = begin(rules);
+        take(&story, "2 101 entered 0 5 " A " -");
+        take(&story, "3 102 entered 0 6 " B " -");
+        take(&story, cases[i].admitted);
+        take(&story, cases[i].begins);
+        assert_int_equal(tl_replay_result(story.replay).n_findings, cases[i].findings);
+        assert_int_equal(tl_replay_result(story.replay).unprovable, 1 - cases[i].findings);
+        tl_replay_free(story.replay);
+    }
+}
+
 static void a_gap_is_no_violation(void **state)
 {
     (void)state;
     char rules[256];
-    snprintf(rules, sizeof(rules), RULES, "open", 0, "", 9);
+    snprintf(rules, sizeof(rules), RULES, "arrival", "open", 0, "", 9);
     struct story story = begin(rules);
     take(&story, "2 101 entered 0 5 " A " -");
     take(&story, "3 102 entered 0 6 " B " -");
-    take(&story, "4 200 admitted 0 6 " B " -"); /* wrong, but the store had lost 5 at 150 */
-    take(&story, "9 300 begins - - - store:0:150");
-    take(&story, "9 300 stays 0 6 " B " -");
-    take(&story, "9 300 all - - - -");
+    take(&story, "900000 200 admitted 0 6 " B " -"); /* wrong, but the store had lost 5 at 150 */
+    take(&story, "900009 300 begins - - - store:0:150");
+    take(&story, "900009 300 stays 0 6 " B " -");
+    take(&story, "900009 300 all - - - -");
     struct tl_replay_result result = tl_replay_result(story.replay);
     assert_int_equal(result.n_findings, 0);
     assert_int_equal(result.gaps, 1);
     assert_int_equal(result.unprovable, 2); /* that admission, and how 5 ended */
-    take(&story, "10 301 ended 0 5 " A " left");
+    take(&story, "900010 301 ended 0 5 " A " left");
     assert_int_equal(tl_replay_result(story.replay).n_findings, 1);
     tl_replay_free(story.replay);
 }
@@ -168,6 +223,8 @@ int main(void)
         cmocka_unit_test(rules_are_kept),
         cmocka_unit_test(a_rate_is_kept),
         cmocka_unit_test(nobody_comes_from_nowhere),
+        cmocka_unit_test(nobody_jumps_the_queue),
+        cmocka_unit_test(a_gap_excuses_what_it_caused),
         cmocka_unit_test(a_gap_is_no_violation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -385,8 +385,7 @@ static void mark_pending(struct tl_reading *self, int64_t now_ms)
     const size_t in_turn = in_cluster(self) && n > OTHERS_CHECKED ? OTHERS_CHECKED : n;
     for (size_t i = 0; i < n; i++) {
         struct tl_read_queue *queue = read_queue_at(self, (self->next_claim + i) % n);
-        queue->pending =
-            queue->pending || i < in_turn || now_ms - queue->taken_ms < TAKEN_OVER_MS;
+        queue->pending = queue->pending || i < in_turn || now_ms - queue->taken_ms < TAKEN_OVER_MS;
     }
 }
 

@@ -514,7 +514,7 @@ bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_erro
             continue;
         if (!followed->posted && !rebuild(queues, followed, err))
             return false;
-        followed->check = followed->check || !tl_redis_connected(followed->redis); /* all are away */
+        followed->check = followed->check || !tl_redis_connected(followed->redis); /* node away */
         any = any || followed->check;
     }
     size_t from = 0;

@@ -6,10 +6,12 @@
 
 #include "archiver/metrics.h"
 #include "archiver/restore.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/store/actor.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
+#include "common/store/state.h"
 
 #define FETCHED "5000" /* visitors, of one query */
 /* What a query names is in this order in the arguments of the function. */
@@ -31,7 +33,12 @@
     "count(*) FILTER (WHERE status > 'active' AND (admitted_at IS NOT NULL OR status IN "          \
     "('completed', 'unclaimed')))"
 
-enum { NUMBER_SIZE = 24, COLUMNS = 6, AT_ONCE = 500 /* visitors, in one call */ };
+enum {
+    NUMBER_SIZE = 24,
+    COLUMNS = 6,
+    AT_ONCE = 500,    /* visitors, in one call */
+    RETRY_MS = 10000, /* after what may pass */
+};
 
 static const char *text_of(uint64_t value, char text[NUMBER_SIZE])
 {
@@ -93,13 +100,18 @@ static bool is_of_this_queue(const struct tl_database *database, const struct tl
     return true;
 }
 
-/* The visitors cannot be read: the queue is left to its workers and tickets. */
+/* The visitors cannot be read: the queue is left to its workers and tickets. What may pass is
+ * tried again while the queue recovers, which this does not make longer. */
 static enum tl_restore_step failed(struct tl_restore *restore, const struct tl_database *database,
                                    const struct tl_held_queue *held, struct tl_error *err)
 {
     restore->active = false;
-    return is_of_this_queue(database, held, err) ? give_up(restore, held, "database", err)
-                                                 : TL_RESTORE_DATABASE_FAILED;
+    if (!is_of_this_queue(database, held, err))
+        return TL_RESTORE_DATABASE_FAILED;
+    if (!database->postgres.may_pass)
+        return give_up(restore, held, "database", err);
+    restore->due_ms = tl_clock_ms() + RETRY_MS;
+    return TL_RESTORE_ON;
 }
 
 /* ---- what the archive knows ---- */
@@ -188,43 +200,58 @@ static bool count(struct tl_restore *restore, struct tl_database *database, stru
 
 /* ---- an old copy of the present generation ---- */
 
-/* The present generation, if the archive knows more of it than the store. *why: a word if it does
- * not, or cannot tell, or NULL. Places that were drawn meanwhile would be drawn again. */
-static bool find_later(struct tl_restore *restore, struct tl_database *database, const char *queue,
-                       const char **why, struct tl_error *err)
+/* The present generation in PostgreSQL. *why: a word if it cannot be brought back, or NULL. */
+static bool find_present(struct tl_restore *restore, struct tl_database *database,
+                         const char *queue, const char **why, struct tl_error *err)
 {
-    char present[NUMBER_SIZE], found[NUMBER_SIZE], base[NUMBER_SIZE];
-    const char *const values[] = {queue, text_of(restore->present, present),
-                                  text_of(restore->found, found), text_of(restore->base, base)};
-    PGresult *rows = tl_postgres_run(
-        &database->postgres,
-        "SELECT generation_id, deleted_at IS NOT NULL, max(e.event), coalesce(max(e.seq), 0), "
-        "count(e.seq) FILTER (WHERE e.joined_seq IS NOT NULL), "
-        "count(e.seq) FILTER (WHERE e.status < 'completed') "
-        "FROM queue_generations AS g JOIN queues USING (queue_id) LEFT JOIN queue_entries AS e "
-        "USING (generation_id) WHERE name = $1 AND generation = $2 AND "
-        "(e.event IS NULL OR e.event > $3 AND e.event < $4) GROUP BY 1, 2",
-        4, values, err);
+    char present[NUMBER_SIZE];
+    const char *const values[] = {queue, text_of(restore->present, present)};
+    PGresult *rows = tl_postgres_run(&database->postgres,
+                                     "SELECT generation_id, deleted_at IS NOT NULL "
+                                     "FROM queue_generations JOIN queues USING (queue_id) "
+                                     "WHERE name = $1 AND generation = $2",
+                                     2, values, err);
     if (rows == NULL)
         return false;
-    bool is_known = PQntuples(rows) > 0;
-    if (is_known && PQgetvalue(rows, 0, 1)[0] == 't')
-        *why = "deleted";
-    else if (database->pseudonyms)
-        *why = "pseudonyms";
-    else if (!is_known || PQgetisnull(rows, 0, 2))
+    if (PQntuples(rows) == 0)
         *why = "whole";
-    else if (number_at(rows, 0, 4) > 0)
-        *why = "draw";
+    else if (PQgetvalue(rows, 0, 1)[0] == 't')
+        *why = "deleted";
     else
-        *why = NULL;
-    if (*why == NULL) {
+        *why = database->pseudonyms ? "pseudonyms" : NULL;
+    if (*why == NULL)
         restore->generation_id = (int)number_at(rows, 0, 0);
-        restore->generation = restore->present;
-        restore->event = number_at(rows, 0, 2);
-        restore->last_seq = number_at(rows, 0, 3);
-        restore->size = number_at(rows, 0, 5);
-    }
+    PQclear(rows);
+    return true;
+}
+
+/* What the archive knows more of it than the store: *why is a word if that is nothing, or NULL.
+ * is_drawn: the draw was done already as of the copy; else places that were drawn meanwhile would
+ * be drawn again. */
+static bool find_later(struct tl_restore *restore, struct tl_database *database, bool is_drawn,
+                       const char **why, struct tl_error *err)
+{
+    char id[NUMBER_SIZE], found[NUMBER_SIZE], base[NUMBER_SIZE];
+    /* The partition is known when the statement begins: it reads no other one. */
+    const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
+                                  text_of(restore->found, found), text_of(restore->base, base)};
+    PGresult *rows =
+        tl_postgres_run(&database->postgres,
+                        "SELECT coalesce(max(event), 0), coalesce(max(seq), 0), "
+                        "count(*) FILTER (WHERE joined_seq IS NOT NULL), "
+                        "count(*) FILTER (WHERE status < 'completed') FROM queue_entries "
+                        "WHERE generation_id = $1 AND event > $2 AND event < $3",
+                        3, values, err);
+    if (rows == NULL)
+        return false;
+    restore->generation = restore->present;
+    restore->event = number_at(rows, 0, 0);
+    restore->last_seq = number_at(rows, 0, 1);
+    restore->size = number_at(rows, 0, 3);
+    if (restore->event == 0)
+        *why = "whole";
+    else if (!is_drawn && number_at(rows, 0, 2) > 0)
+        *why = "draw";
     PQclear(rows);
     return true;
 }
@@ -288,13 +315,14 @@ static void say_what_begins(struct tl_restore *restore, const struct tl_held_que
 
 /* What there is to bring back; *why: a word if there is nothing, or NULL. */
 static bool find(struct tl_restore *restore, struct tl_database *database, const char *queue,
-                 const char **why, struct tl_error *err)
+                 bool is_drawn, const char **why, struct tl_error *err)
 {
-    if (restore->back)
-        return find_later(restore, database, queue, why, err) &&
-               (*why != NULL || count_later(restore, database, err));
-    return find_lost(restore, database, queue, why, err) &&
-           (*why != NULL || count(restore, database, err));
+    if (!restore->back)
+        return find_lost(restore, database, queue, why, err) &&
+               (*why != NULL || count(restore, database, err));
+    return find_present(restore, database, queue, why, err) &&
+           (*why != NULL || find_later(restore, database, is_drawn, why, err)) &&
+           (*why != NULL || count_later(restore, database, err));
 }
 
 /* asked: by an operator; else only if the last event of the archive is not older than an hour. */
@@ -305,11 +333,14 @@ static enum tl_restore_step begin(struct tl_restore *restore, struct tl_database
     const char *why;
     int64_t wait_ms;
     struct tl_args args = {0};
-    if (!read_present(restore, held, err))
+    struct tl_state state;
+    if (!read_present(restore, held, err) ||
+        !tl_state_read(held->redis, &held->keys, TL_STATE_DRAW, &state, err))
         return TL_RESTORE_STORE_FAILED;
     if (restore->back && !restore->may_begin && restore->seen_base == restore->base)
         return TL_RESTORE_ON; /* it was said already */
-    if (!find(restore, database, held->keys.queue, &why, err))
+    bool is_drawn = state.recovery.draw.phase == TL_DRAW_DONE;
+    if (!find(restore, database, held->keys.queue, is_drawn, &why, err))
         return failed(restore, database, held, err);
     if (why != NULL)
         return give_up(restore, held, why, err);
@@ -492,11 +523,12 @@ enum tl_restore_step tl_restore_serve(struct tl_restore *restore, struct tl_proc
                                       const struct tl_held_queue *held, int64_t now_ms,
                                       struct tl_error *err)
 {
+    if (now_ms < restore->due_ms)
+        return TL_RESTORE_ON;
     const int64_t wanted = restore->wanted;
     restore->wanted = 0;
     if (restore->active)
-        return now_ms < restore->due_ms ? TL_RESTORE_ON
-                                        : go_on(restore, process, database, held, err);
+        return go_on(restore, process, database, held, err);
     restore->asked = wanted == 2;
     restore->may_begin = restore->asked || process->config->archive.restore == TL_RESTORE_AUTO;
     if (wanted == 0 || !(restore->may_begin || restore->back))

@@ -23,7 +23,7 @@ struct tl_restore {
     bool back;               /* it is the present generation, of which the store has an old copy */
     bool active, of_present; /* the latter: as `back` when it began */
     bool is_whole;           /* the archive was told of all who waited or were active */
-    int64_t due_ms;          /* local monotonic: when the next step is */
+    int64_t due_ms;          /* local monotonic: no step before */
     int generation_id;       /* of the lost one in PostgreSQL */
     uint64_t generation, event, last_seq, present;
     uint64_t now_ms; /* by Redis's clock, at the last step */

@@ -3,6 +3,7 @@
 -- archiver calls it: `begin`, `rows` until all are back, `done`; an operator asks for it, or a look finds that it is
 -- possible (archiver/archive.lua). Field `restore` of the state says how far it has come:
 --   asked   |   running:GENERATION:EVENT:CURSOR:RETURNED:ALL   |   done:GENERATION:RETURNED   |   none:WHY
+-- Field `brought`: the generation that is back for good; its line is never brought again, whatever comes later.
 -- Where the store has an old copy of the present generation (line/rewind.lua) that is the one to come back, with all
 -- whose places the archive knows later: back until an operator asks, then asked:back.
 -- args     1 keep   2 'ask': and who   |   'none': 3 why, a word
@@ -20,7 +21,7 @@
 local ROW = 6
 local TOTAL = { 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed', 'admitted' }
 local FIELDS = state.fields({ 'seq', 'joined', 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed',
-    'admitted' }, { 'restore', 'handed', 'notice' })
+    'admitted' }, { 'restore', 'brought', 'back', 'handed', 'notice' })
 local SETTINGS = settings.list({ 'waiting_ttl', 'session_ttl' })
 
 local function running(c)
@@ -41,10 +42,12 @@ local function ask(c, args)
     end
     if recovery.is_retired(c) and not of_present then
         state.fail('INVALID', 'an operator deleted the queue: its places do not come back')
-    elseif match(c.restore or '', '^done') then
+    elseif c.brought and not of_present then
         state.fail('INVALID', 'the archive has brought back the line of this generation already')
     elseif running(c) then
         return
+    elseif c.back and not of_present then
+        state.fail('INVALID', 'the store came back from an old copy, and the queue has gone on as of that')
     end
     changes.record(c, changes.actor(args), 'recover', {}, { from = 'archive' })
     recovery.reopen(c)
@@ -55,7 +58,7 @@ end
 local function begin(c, args)
     local generation, r = args[3] + 0, running(c)
     local of_present = generation == c.generation and rewind.stage(c, c.restore)
-    if match(c.restore or '', '^done') then return { 0, 0, 0 } end
+    if c.brought and not of_present then return { 0, 0, 0 } end
     if of_present then
         recovery.keep_present(c, args[4] + 0, args[5] + 0)
     elseif not recovery.known(c, generation, args[5] + 0) then
@@ -183,6 +186,7 @@ local function done(c, args)
     if r.generation == c.generation then state.set(c, 'called', '') end -- overbooking begins to count again
     recovery.release(c, { unpack(args, 4 + #TOTAL) })
     state.set(c, 'restore', format('done:%d:%d', r.generation, r.returned))
+    state.set(c, 'brought', r.generation)
     state.commit_config(c)
     return { 1, r.returned, 0 }
 end

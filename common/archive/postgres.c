@@ -110,6 +110,17 @@ static bool wait(struct tl_postgres *postgres, bool for_answer, struct tl_error 
     }
 }
 
+/* By the class of the error (SQLSTATE): rolled back, no room, a lock, stopped from outside. */
+static bool may_pass(const PGresult *failed)
+{
+    static const char *const classes[] = {"40", "53", "55", "57"};
+    const char *state = PQresultErrorField(failed, PG_DIAG_SQLSTATE);
+    for (size_t i = 0; state != NULL && i < sizeof(classes) / sizeof(classes[0]); i++)
+        if (strncmp(state, classes[i], 2) == 0)
+            return true;
+    return false;
+}
+
 /* The last result of a statement, or the one that asks for data. The first error counts. */
 static PGresult *receive(struct tl_postgres *postgres, struct tl_error *err)
 {
@@ -131,6 +142,7 @@ static PGresult *receive(struct tl_postgres *postgres, struct tl_error *err)
     ExecStatusType status = PQresultStatus(last); /* of NULL: an error */
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
         return last;
+    postgres->may_pass = may_pass(last);
     if (PQstatus(postgres->connection) != CONNECTION_OK)
         lose(postgres, NULL, err);
     else

@@ -21,6 +21,8 @@ struct tl_postgres {
     PGconn *connection;
     int64_t limit_ms; /* of a statement, and of connecting, which takes whole seconds and two at
                          least; 0: TL_POSTGRES_LIMIT_MS, and five seconds */
+    bool may_pass;    /* the last statement that the server refused may succeed later: it was
+                         stopped, or a lock or the server's room was in its way */
 };
 
 /* Is this an address that libpq understands? The sentence of an error never holds a password. */

@@ -38,13 +38,14 @@ static long long call(struct test_store *store, const char *format, ...)
 /* The next step finds another store, whose last event is that old. */
 static void come_back(struct test_store *store, long long age_ms)
 {
-    test_redis_ask(store->redis, "HSET %s store other archive 17592186044416000",
+    test_redis_ask(store->redis, "HSET %s store other archive 17592186045416",
                    store->keys.names[TL_KEY_STATE]);
     test_redis_ask(store->redis, "DEL tl:{q}:events");
     test_redis_ask(store->redis, "XADD tl:{q}:events %lld-1 d x",
                    test_redis_ms(store->redis) - age_ms);
     assert_int_equal(test_admit(store, 10), 0);
     test_redis_ask(store->redis, "HSET %s fence 1", store->keys.names[TL_KEY_STATE]);
+    test_redis_ask(store->redis, "DEL tl:{q}:record");
 }
 
 /* Five who wait, and one who is called for each of the capacity. */
@@ -266,6 +267,60 @@ static void ends_between_two_returns_count(void **state)
     assert_int_equal(test_waiting_place(store, "b"), -1);
 }
 
+static long long told(struct test_store *store)
+{
+    return test_redis_ask(store->redis, "XLEN tl:{q}:record");
+}
+
+/* What the archive knows is not told to it again: neither that one was moved, nor any end. */
+static void what_the_archive_knows_is_not_told(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1 lanes=vip,normal");
+    const long long a = test_state(store, "seq") - 5;
+    come_back(store, 3600000);
+    begin(store);
+    const long long before = told(store);
+    call(store, "rows %" PRIu64 " 0 20 a %lld -1 5 1 0 b %lld -2 0 0 0 f %lld 0 0 0 0", generation,
+         a, a + 1, (long long)tl_place_make(1, (uint64_t)a + 5));
+    assert_int_equal(test_waiting_place(store, "f"), (long long)tl_place_make(1, (uint64_t)a + 5));
+    assert_int_equal(told(store), before);
+    call(store, "rows %" PRIu64 " 20 40 g %lld 0 0 0 0", generation, a + 8);
+    assert_int_equal(told(store), before + 1); /* who comes back is told */
+}
+
+/* An operator asks while the queue recovers. */
+static void assert_refused(struct test_store *store, const char *why)
+{
+    char error[320] = "";
+    test_redis_ask(store->redis, "HSET %s recover_until %lld", store->keys.names[TL_KEY_STATE],
+                   test_redis_ms(store->redis) + 60000);
+    struct tl_reply *reply =
+        test_function(store->redis, TL_FN_RESTORE, &store->keys, "1000 ask me cli 100", error);
+    tl_reply_free(reply);
+    assert_non_null(strstr(error, why));
+}
+
+/* A line that was brought back is not brought again, whatever was looked for since. */
+static void a_line_returns_once(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1");
+    const long long lost = (long long)generation - 5;
+    test_redis_ask(store->redis, "HSET %s recover_until %lld lost_generation %lld lost_by 4",
+                   store->keys.names[TL_KEY_STATE], test_redis_ms(store->redis) + 60000, lost);
+    assert_int_equal(call(store, "begin %lld 9 9 1", lost), 0);
+    assert_int_equal(call(store, "done %lld 0 0 0 0 0 0 0", lost), 0);
+    test_redis_ask(store->redis, "HSET %s recover_until 0", store->keys.names[TL_KEY_STATE]);
+    come_back(store, 61000);
+    assert_int_equal(call(store, "none whole"), -1);
+    assert_refused(store, "already");
+    assert_int_equal(call(store, "begin %lld 9 9 1", lost), -1);
+    /* Where nothing was brought back, the old copy counts. */
+    test_redis_ask(store->redis, "HDEL %s brought", store->keys.names[TL_KEY_STATE]);
+    assert_refused(store, "old copy");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +332,8 @@ int main(void)
         cmocka_unit_test_setup(the_return_of_another_generation_goes_on, test_store_clean),
         cmocka_unit_test_setup(an_ended_recovery_counts_no_more, test_store_clean),
         cmocka_unit_test_setup(ends_between_two_returns_count, test_store_clean),
+        cmocka_unit_test_setup(what_the_archive_knows_is_not_told, test_store_clean),
+        cmocka_unit_test_setup(a_line_returns_once, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

@@ -115,7 +115,7 @@ end
 local function move(c, row, held)
     local lane = floor(row.place / LANE)
     if floor(held / LANE) == lane then return end
-    visitor.move(c, row.id, held, lane)
+    untold(c, visitor.move, c, row.id, held, lane)
     state.set(c, 'moved:' .. int(lane), c.now)
 end
 

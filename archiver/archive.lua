@@ -111,7 +111,7 @@ entry('archive', { 'allow-oom' }, function(keys, args)
     if most == 0 then
         call('UNLINK', c.key.record)
         state.repair(c, { archive = false, archive_units = false, archived = false, standing = false })
-        return { 0, 0, 0, 0, 0, 0 }
+        return { 0, 0, 0, 0, 0, 0, 0, 0 }
     end
     local restore, of_present = restorable(c)
     local comes_back = of_present and restore > 0 -- only then those who are there are all who should be
@@ -139,5 +139,5 @@ entry('archive', { 'allow-oom' }, function(keys, args)
     local oldest = call('XRANGE', c.key.record, '-', '+', 'COUNT', 1)[1]
     return { call('XLEN', c.key.record), oldest and max(0, c.now - text.id_ms(oldest[1])) or 0,
         tonumber(match(c.archive, ' (%d+) ')) or 0, tells and (c.standing or '') ~= '' and 1 or 0, restore,
-        comes_back and 1 or 0 }
+        comes_back and 1 or 0, c.generation, tonumber(c.archived) or 0 }
 end)

@@ -34,6 +34,7 @@ struct tl_archived_queue {
     bool asked;                    /* it said which event it had, since the store heard of it */
     uint64_t had_event;
     int64_t had_ms;
+    uint64_t store_generation, archived; /* as the store said last: the event that PostgreSQL had */
     struct tl_copied copied[TL_COPIES];
     int64_t look_ms, report_ms;         /* local monotonic: when they are due */
     int64_t behind, behind_ms, missing; /* as the store said last */

@@ -158,6 +158,17 @@ bool tl_database_part(struct tl_database *database, struct tl_archive_part *part
     return true;
 }
 
+bool tl_database_went_back(struct tl_database *database, const struct tl_archive_part *part,
+                           struct tl_error *err)
+{
+    char id[NUMBER_SIZE];
+    const char *const values[] = {number((uint64_t)part->generation_id, id)};
+    return tl_postgres_do(&database->postgres,
+                          "UPDATE queue_generations SET told_whole = false, told_why = 'archive' "
+                          "WHERE generation_id = $1",
+                          1, values, err);
+}
+
 /* Moves on what was written. It is the lock, too: of two archivers with the same entries, the
  * second finds another number here. */
 static bool move_on(struct tl_database *database, const struct tl_archive_part *part,

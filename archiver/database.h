@@ -50,6 +50,10 @@ bool tl_database_rounds(struct tl_database *database,
 /* Fills in how PostgreSQL numbers the part, and what was written before. */
 bool tl_database_part(struct tl_database *database, struct tl_archive_part *part,
                       struct tl_error *err);
+/* PostgreSQL lacks what it had of this part: from now on places may be new, as all will be told
+ * again. */
+bool tl_database_went_back(struct tl_database *database, const struct tl_archive_part *part,
+                           struct tl_error *err);
 /* Writes the batch in one transaction. False: nothing was written, or it is not known whether it
  * was; what was is skipped when it comes again. TL_ERR_STALE: another archiver has written entries
  * of these queues meanwhile. */

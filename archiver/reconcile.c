@@ -87,7 +87,8 @@ static PGresult *run(struct tl_database *database, const char *sql, int n,
     return tl_postgres_run(&database->postgres, sql, n, values, err);
 }
 
-/* Has PostgreSQL this event of the generation? Looks up how many differences there are. */
+/* Has PostgreSQL this event of the generation? Looks up how many differences there are.
+ * generation_id is 0 then if PostgreSQL no longer has that generation. */
 static bool look_at_database(struct tl_reconcile *reconcile, struct tl_database *database,
                              uint64_t event, bool *is_written, struct tl_error *err)
 {
@@ -101,6 +102,8 @@ static bool look_at_database(struct tl_reconcile *reconcile, struct tl_database 
     *is_written = PQntuples(found) > 0 && PQgetvalue(found, 0, 0)[0] == 't';
     if (PQntuples(found) > 0)
         reconcile->differences = strtoll(PQgetvalue(found, 0, 1), NULL, 10);
+    else if (found != NULL)
+        reconcile->generation_id = 0;
     PQclear(found);
     return found != NULL;
 }
@@ -278,13 +281,15 @@ static PGresult *sum_up(const struct tl_reconcile *reconcile, struct tl_database
         text_of(reconcile->last, last),
         text_of(tl_reply_number(reconcile->page, TL_RECONCILE_EVENT), event),
         text_of(reconcile->event, began)};
-    return run(database,
-               "SELECT encode(sha256(convert_to(coalesce(string_agg(visitor || ' ' || lane || ' ' "
-               "|| seq || E'\\n', '' ORDER BY seq) FILTER (WHERE status = 'waiting' AND event <= "
-               "$4), ''), 'UTF8')), 'hex'), coalesce(string_agg(seq::text, ' ') FILTER (WHERE "
-               "status = 'active' AND event <= $5), ''), count(*) FROM queue_entries WHERE "
-               "generation_id = $1 AND seq > $2 AND seq <= $3",
-               5, values, err);
+    return run(
+        database,
+        "SELECT encode(sha256(convert_to(coalesce(string_agg(visitor || ' ' || lane || ' ' "
+        "|| seq || E'\\n', '' ORDER BY seq) FILTER (WHERE status = 'waiting' AND (event <= $4 "
+        "OR event > written)), ''), 'UTF8')), 'hex'), coalesce(string_agg(seq::text, ' ') "
+        "FILTER (WHERE status = 'active' AND (event <= $5 OR event > written)), ''), count(*) "
+        "FROM queue_entries, (SELECT event AS written FROM queue_generations WHERE "
+        "generation_id = $1) AS g WHERE generation_id = $1 AND seq > $2 AND seq <= $3",
+        5, values, err);
 }
 
 static bool compare_line(struct tl_reconcile *reconcile, struct tl_database *database,
@@ -374,6 +379,10 @@ enum tl_reconcile_step tl_reconcile_serve(struct tl_reconcile *reconcile,
     if (!look_at_database(reconcile, database, tl_reply_number(reconcile->page, TL_RECONCILE_NOTED),
                           &is_written, err))
         return TL_RECONCILE_DATABASE_FAILED;
+    if (reconcile->generation_id == 0) {
+        tl_reconcile_reset(reconcile);
+        return later(reconcile, now_ms + LATER_MS);
+    }
     if (!is_written)
         return later(reconcile, now_ms + WRITTEN_MS);
     ok = reconcile->phase == TL_RECONCILE_SESSIONS

@@ -53,6 +53,9 @@ static struct tl_archive_part *part_of(struct tl_archiver *self, struct tl_held_
                                                 .generation_id = part->generation_id,
                                                 .queue_id = part->queue_id,
                                                 .written = part->written};
+        if (generation == queue->store_generation && part->written < queue->archived &&
+            !tl_database_went_back(&self->database, part, err))
+            return NULL;
         queue->asked = true;
         queue->had_event = part->written;
         queue->had_ms = part->at_ms;
@@ -148,6 +151,8 @@ bool tl_archiver_acknowledge(struct tl_archiver *self, struct tl_held_queue *hel
     queue->missing = tl_reply_signed(reply, TL_ARCHIVE_MISSING);
     queue->restore.wanted = tl_reply_signed(reply, TL_ARCHIVE_RESTORE);
     queue->restore.back = tl_reply_signed(reply, TL_ARCHIVE_BACK) != 0;
+    queue->store_generation = tl_reply_number(reply, TL_ARCHIVE_GENERATION);
+    queue->archived = tl_reply_number(reply, TL_ARCHIVE_ARCHIVED);
     bool again = tl_reply_signed(reply, TL_ARCHIVE_AGAIN) != 0;
     queue->report_ms = again ? now_ms : now_ms + REPORT_MS;
     if (again || queue->behind > 0)

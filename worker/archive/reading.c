@@ -94,7 +94,8 @@ static bool is_fresh(const struct tl_reading *reading, int64_t read_ms)
     "(SELECT after->>'" name "' FROM queue_changes AS c WHERE c.queue_id = g.queue_id AND "        \
     "after->>'" name "' IS NOT NULL ORDER BY entry_ms DESC, entry_nth DESC LIMIT 1)"
 
-/* Which rules the line has, as far as the record of changes says: a search, done now and then. */
+/* Which rules the line has, as the record of changes says: a search, done now and then. They are
+ * not known while nothing of the record has come, which begins with the creation of the queue. */
 static bool take_rules(struct tl_reading *reading, struct tl_outline *outline, struct tl_error *err)
 {
     char id[NUMBER];
@@ -102,8 +103,8 @@ static bool take_rules(struct tl_reading *reading, struct tl_outline *outline, s
     if (is_fresh(reading, outline->rules_ms))
         return true;
     static const char sql[] = "SELECT coalesce(" LAST(
-        "lane_weights") ", '') = '', "
-                        "coalesce(" LAST(
+        "lane_weights") ", '') = '' AND EXISTS (SELECT FROM queue_changes "
+                        "AS c WHERE c.queue_id = g.queue_id), coalesce(" LAST(
                             "order") ", '') = 'draw' "
                                      "FROM queue_generations AS g WHERE generation_id = $1";
     PGresult *rows = tl_postgres_run(&reading->postgres, sql, 1, values, err);

@@ -187,7 +187,8 @@ $$;
 
 -- Compares visitors of Redis, as of this event and in this state, with the entries that have not changed since: at their
 -- seqs, and all others in this state from `past` on up to `last`. The caller knows that all up to the event was written.
--- Returns sentences.
+-- A place that was drawn since has another seq. An entry with an event that was not written was altered by hand. Returns
+-- sentences.
 CREATE FUNCTION compare(generation int, state entry_status, as_of bigint, began bigint, past bigint, last bigint,
     seqs bigint[], lanes int[], visitors text[], deadlines bigint[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
@@ -201,9 +202,12 @@ BEGIN
         FROM unnest(seqs, lanes, visitors, deadlines) AS r (seq, lane, visitor, deadline)
         FULL JOIN (SELECT * FROM queue_entries AS e WHERE e.generation_id = generation
             AND (e.seq = ANY(seqs) OR e.seq > past AND e.seq <= last AND e.status = state)) AS q USING (seq)
-        WHERE q.seq IS NULL OR q.event <= as_of AND (r.seq IS NULL OR q.status IS DISTINCT FROM state
-            OR q.visitor IS DISTINCT FROM r.visitor OR q.lane <> r.lane
-            OR r.deadline IS NOT NULL AND r.deadline IS DISTINCT FROM (extract(epoch FROM q.deadline) * 1000)::bigint);
+        WHERE q.seq IS NULL AND NOT EXISTS (SELECT FROM queue_entries AS e WHERE e.generation_id = generation
+                AND e.visitor = r.visitor AND e.joined_seq = r.seq AND e.event > as_of)
+            OR (q.event <= as_of OR q.event > (SELECT g.event FROM queue_generations AS g
+                WHERE g.generation_id = compare.generation)) AND (r.seq IS NULL OR q.status IS DISTINCT FROM state
+                OR q.visitor IS DISTINCT FROM r.visitor OR q.lane <> r.lane
+                OR r.deadline IS NOT NULL AND r.deadline IS DISTINCT FROM (extract(epoch FROM q.deadline) * 1000)::bigint);
     RETURN QUERY SELECT difference_text(d) FROM queue_differences AS d
         WHERE d.generation_id = generation AND d.found_at = now() ORDER BY d.seq;
 END $$;

@@ -43,6 +43,7 @@ def begin(start, postgres, settings=None, **archive):
 def lose_sight(system, postgres):
     """Redis is killed, and the worker is another one. Returns when that was, by the clock of Redis."""
     agree(system, postgres)
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_changes") != "0", PATIENCE, "the archive knows the settings")
     gone = int(system.store.command("TIME")[0])
     system.redis.kill()
     system.forget_store()
@@ -182,6 +183,18 @@ def test_what_is_not_known_is_not_told(start, postgres):
     assert view["status"] == "waiting" and "position" not in view and seconds(view["as_of"]) <= gone + 1
     page = come[3].client.get("/q/sale", come[3].ticket, headers={"Accept-Language": "en"}).body.decode()
     assert "it is kept" in page and 'data-state="down"' in page
+    come_back(system, come[3])
+
+
+def test_settings_that_did_not_come_in_time(start, postgres):
+    """Whose turn it is, is not known either while the archive has none of the settings."""
+    system = begin(start, postgres)
+    come = [system.join("sale") for _ in range(4)]
+    wait_until(lambda: come[1].is_active(), PATIENCE, "two are active")
+    lose_sight(system, postgres)
+    postgres.sql("DELETE FROM queue_changes")
+    view = last_known(come[3])
+    assert view["status"] == "waiting" and "position" not in view and "as_of" in view
     come_back(system, come[3])
 
 

@@ -160,8 +160,15 @@ def insert_entries(sale):
         ("active", last + 4, ['in Redis nobody, in the archive visitor "friend" active in lane 1'])
 
 
+def insert_later_entries(sale):
+    """With events that are still to come."""
+    expected = insert_entries(sale)
+    sale.postgres.sql("UPDATE queue_entries SET event = 1::bigint << 60 WHERE visitor = 'friend'")
+    return expected
+
+
 BY_HAND = [swap_waiting, alter_waiting, alter_seq, remove_waiting, insert_waiting, swap_sessions, alter_session, remove_session,
-           insert_session, swap_entries, alter_entry, remove_entries, insert_entries]
+           insert_session, swap_entries, alter_entry, remove_entries, insert_entries, insert_later_entries]
 
 
 @pytest.mark.parametrize("change", BY_HAND)
@@ -177,6 +184,29 @@ def test_a_change_by_hand_is_found(sale, change):
     client.close()
     assert found[0][2] in sale.system.of("archiver")[0].text().replace('\\"', '"')
     assert after_a_round(sale.postgres) == found
+
+
+def test_a_draw_before_the_comparison(start, postgres):
+    """What Redis had before it is at another number in PostgreSQL, which is ahead: that is no difference."""
+    sale = Sale(start, postgres, compared="0ms")
+    seq = sale.place("v8") % LANE
+    event = int(postgres.sql("SELECT event FROM queue_generations"))
+    compare = f"SELECT count(*) FROM compare(1, 'waiting', {event}, {event}, {seq - 1}, {seq}, '{{{seq}}}', '{{1}}', '{{v8}}', '{{NULL}}')"
+    postgres.sql(f"UPDATE queue_generations SET event = {event + 5}")
+    postgres.sql(f"UPDATE queue_entries SET joined_seq = seq, seq = seq + 1000, event = {event + 5} WHERE seq = {seq}")
+    assert postgres.sql(compare) == "0"
+    postgres.sql(f"UPDATE queue_entries SET event = {event} WHERE joined_seq = {seq}")
+    assert postgres.sql(compare) == "1"
+
+
+def test_a_generation_that_postgres_lost(start, postgres):
+    """A round that had begun ends, and another one begins."""
+    sale = Sale(start, postgres, compared="8s")
+    wait_until(lambda: postgres.sql("SELECT began_at > done_at FROM queue_rounds") == "t", PATIENCE, "a round has begun")
+    postgres.sql("DELETE FROM queue_generations")
+    sale.system.join("sale")
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_rounds WHERE done_at > began_at - interval '1 minute'") == "1",
+               PATIENCE, "a round is done")
 
 
 def test_what_was_told_before_it_could_be_compared(start, postgres):

@@ -181,6 +181,32 @@ static void note_failure(struct tl_archiver *self, int64_t now_ms)
                "the archive failed, trying again (%u more since the last line)", suppressed);
 }
 
+/* What was read was not written: it is read again, and must not be acknowledged. */
+static void let_all_go(struct tl_archiver *self)
+{
+    for (size_t i = 0; i < tl_roster_count(self->process->roster) + self->n_gone; i++) {
+        size_t held = tl_roster_count(self->process->roster);
+        struct tl_archived_queue *queue =
+            i < held ? tl_roster_at(self->process->roster, i)->state : &self->gone[i - held]->queue;
+        tl_archiver_let_go(queue);
+        queue->known = (struct tl_archive_part){0};
+    }
+}
+
+/* PostgreSQL may be another server, or have gone back to an older copy: what is remembered of it is
+ * asked again. */
+static void forget_database(struct tl_archiver *self)
+{
+    let_all_go(self);
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        struct tl_archived_queue *queue = tl_roster_at(self->process->roster, i)->state;
+        for (size_t copy = 0; copy < TL_COPIES; copy++)
+            queue->copied[copy].id[0] = '\0';
+        if (queue->reconcile.phase != TL_RECONCILE_NONE)
+            tl_reconcile_reset(&queue->reconcile);
+    }
+}
+
 /* It may have been deleted while no archiver ran. */
 static void look_for(void *context, const char *queue)
 {
@@ -194,6 +220,7 @@ static void open_database(struct tl_archiver *self, int64_t now_ms)
     self->usable = tl_postgres_connected(&self->database.postgres) && now_ms >= self->retry_ms;
     if (self->usable || now_ms < self->retry_ms)
         return;
+    forget_database(self);
     self->usable = tl_database_open(&self->database, &self->problem) &&
                    tl_database_queues(&self->database, look_for, self, &self->problem);
     if (!self->usable) {
@@ -218,18 +245,6 @@ static void sweep(struct tl_archiver *self, int64_t now_ms)
                "old entries could not be dropped, trying again in an hour");
     } else if (n > 0) {
         tl_info("%u generations of queues were older than archive.kept and were dropped", n);
-    }
-}
-
-/* What was read was not written: it is read again, and must not be acknowledged. */
-static void let_all_go(struct tl_archiver *self)
-{
-    for (size_t i = 0; i < tl_roster_count(self->process->roster) + self->n_gone; i++) {
-        size_t held = tl_roster_count(self->process->roster);
-        struct tl_archived_queue *queue =
-            i < held ? tl_roster_at(self->process->roster, i)->state : &self->gone[i - held]->queue;
-        tl_archiver_let_go(queue);
-        queue->known = (struct tl_archive_part){0};
     }
 }
 

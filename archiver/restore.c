@@ -8,6 +8,8 @@
 #include "archiver/restore.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/config/queue_table.h"
+#include "common/config/value.h"
 #include "common/store/actor.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
@@ -378,6 +380,14 @@ static enum tl_restore_step begin(struct tl_restore *restore, struct tl_database
     "UNION ALL SELECT 'changed', (coalesce(max(entry_ms), 0) * 1000)::text FROM told "             \
     "WHERE what NOT IN ('create', 'notice')"
 
+/* Programs that mend the store record counters as they record settings. */
+static bool is_setting(const char *name)
+{
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    return strcmp(name, "changed") == 0 || tl_setting_find(rows, n, name, NULL) != NULL;
+}
+
 static enum tl_restore_step bring_settings(struct tl_restore *restore, struct tl_process *process,
                                            struct tl_database *database,
                                            const struct tl_held_queue *held, struct tl_error *err)
@@ -396,7 +406,7 @@ static enum tl_restore_step bring_settings(struct tl_restore *restore, struct tl
     begin_call(&args, held, "settings");
     tl_args_str(&args, notice);
     for (int i = 0; i < PQntuples(rows); i++)
-        if (strcmp(PQgetvalue(rows, i, 0), "notice") != 0)
+        if (is_setting(PQgetvalue(rows, i, 0)))
             tl_args_strs(&args, PQgetvalue(rows, i, 0), PQgetvalue(rows, i, 1), NULL);
     PQclear(rows);
     tl_actor_of_program(&actor, "archiver", process->config->retention.changes_entries);

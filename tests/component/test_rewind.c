@@ -289,6 +289,27 @@ static void what_the_archive_knows_is_not_told(void **state)
     assert_int_equal(told(store), before + 1); /* who comes back is told */
 }
 
+/* Sessions that were due while the store was away: the archive does not know that they ended. */
+static void an_end_that_nobody_knew_is_told(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1");
+    const long long a = test_state(store, "seq") - 5, joined = test_state(store, "joined");
+    come_back(store, 3600000);
+    begin(store);
+    const long long before = told(store);
+    call(store, "rows %" PRIu64 " 0 20 a %lld 1000 5 1 0 b %lld 1000 5 0 0 g %lld 1000 5 0 0",
+         generation, a, a + 1, a + 8);
+    assert_int_equal(told(store), before + 1); /* one entry, of three */
+    assert_int_equal(test_deadline(store, "a"), -1);
+    assert_int_equal(test_waiting_place(store, "b"), -1);
+    assert_int_equal(test_state(store, "joined"), joined + 1);
+    assert_int_equal(test_state(store, "expired"), 3);
+    assert_int_equal(test_state(store, "unclaimed"), 2);
+    assert_int_equal(test_state(store, "admitted"), 3);
+    test_invariants(store->redis, &store->keys);
+}
+
 /* An operator asks while the queue recovers. */
 static void assert_refused(struct test_store *store, const char *why)
 {
@@ -333,6 +354,7 @@ int main(void)
         cmocka_unit_test_setup(an_ended_recovery_counts_no_more, test_store_clean),
         cmocka_unit_test_setup(ends_between_two_returns_count, test_store_clean),
         cmocka_unit_test_setup(what_the_archive_knows_is_not_told, test_store_clean),
+        cmocka_unit_test_setup(an_end_that_nobody_knew_is_told, test_store_clean),
         cmocka_unit_test_setup(a_line_returns_once, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);

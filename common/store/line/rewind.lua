@@ -83,17 +83,28 @@ local function gather(ends, reason, id, place)
     ends[reason], of.ids[n + 1], of.spans[2 * n + 1], of.spans[2 * n + 2] = of, id, place, 1
 end
 
+-- Returns the place or session of the visitor that ends here, or nil.
 local function has_ended(c, row, now, ends, reason)
-    if now.session then
-        if is_up_to(now.session.place, row) then gather(ends.sessions, reason, row.id, now.session.place) end
-    elseif now.held then
-        if is_up_to(now.held, row) then
-            gather(ends.line, reason, row.id, now.held)
-            if row.admitted > 0 then state.count(c, 'admitted', 1) end
-        end
-    elseif not now.reason then
-        visitor.set_end(c, row.id, reason) -- so that no ticket brings it back
-    end
+    local of, here = ends.sessions, now.session and now.session.place
+    if not here then of, here = ends.line, now.held end
+    if not here and not now.reason then visitor.set_end(c, row.id, reason) end -- so that no ticket brings it back
+    if not is_up_to(here, row) then return nil end
+    gather(of, reason, row.id, here)
+    local was_called = not now.session and here % LANE == row.place % LANE and row.admitted > 0
+    if was_called then state.count(c, 'admitted', 1) end
+    return here
+end
+
+-- The session was due while the store was away, so that the archive does not know of its end. Totals of a place of the
+-- stretch that is not in the store are counted here.
+local function is_overdue(c, row, now, ends, stretch)
+    local reason, seq = row.claimed and REASON.expired or REASON.unclaimed, row.place % LANE
+    local ended = has_ended(c, row, now, ends, reason)
+    if now.reason then return end
+    if c.archive then record.one(c, defs.NOTE.ended, reason, row.id, row.place) end
+    if seq <= stretch.seq or ended and ended % LANE == seq then return end
+    for _, total in ipairs({ 'joined', 'admitted', 'expired' }) do state.count(c, total, 1) end
+    if not row.claimed then state.count(c, 'unclaimed', 1) end
 end
 
 -- The visitor no longer has an earlier place or session. Returns false where there is a later one.
@@ -173,7 +184,7 @@ function rewind.settle(c, rows, waiting_ttl)
         elseif till == 0 then
             if waits(c, row, all[i]) then line[#line + 1], places[#places + 1] = row.id, row.place end
         elseif till <= c.now then
-            has_ended(c, row, all[i], ends, row.claimed and REASON.expired or REASON.unclaimed)
+            is_overdue(c, row, all[i], ends, stretch)
         elseif is_active(c, row, all[i], till) then
             n = n + 1
         end

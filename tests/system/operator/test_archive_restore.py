@@ -177,6 +177,8 @@ def test_settings_mode_and_notice_come_back(start, postgres):
         assert done.returncode == 0, done.stderr
     agree(system, postgres)
     wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_changes WHERE what = 'notice'") == "1", PATIENCE, "it is there")
+    postgres.sql("INSERT INTO queue_changes SELECT queue_id, at, entry_ms, entry_nth + 1, 'dispatcher', 'program', 'restore', '{}', "
+                 "'{\"seq\": \"5\"}' FROM queue_changes WHERE what = 'mode'")
     before, config = picture(system), system.store.hash(system.key("sale", "config"))
     for program in system.programs:
         program.stop()

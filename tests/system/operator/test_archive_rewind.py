@@ -132,6 +132,23 @@ def test_nothing_is_missing(start, postgres, tmp_path):
     wait_until(lambda: "v300" in dict(picture(system)[1]), PATIENCE, "the next is called")
 
 
+def test_the_line_was_drawn_before(start, postgres, tmp_path):
+    """A copy that knows of its draw comes back as any other."""
+    system, clock = started(start, postgres, tmp_path)
+    waiting, active = hold_a_sale(system)
+    agree(system, postgres)
+    system.store.command("HSET", "tl:{sale}:state", "draw", "1000:3:1:2:2:2:0:0:0")
+    postgres.sql("UPDATE queue_entries SET joined_seq = 1 WHERE status = 'waiting'")
+    history = system.redis.history()
+    an_hour(system, clock, waiting, active)
+    agree(system, postgres)
+    before = picture(system)
+    go_back(system, clock, history)
+    wait_until(lambda: is_restored(system), 2 * PATIENCE, "the archive has brought them back")
+    assert picture(system) == before
+    system.store.command("HDEL", "tl:{sale}:state", "draw")  # it was invented
+
+
 @pytest.mark.parametrize("older", ["redis", "postgres"])
 def test_both_go_back(start, postgres, tmp_path, older):
     """To different times: the line is that of the younger copy, and a gap says so. Nobody is there twice."""

@@ -380,7 +380,9 @@ enum tl_reconcile_step tl_reconcile_serve(struct tl_reconcile *reconcile,
                           &is_written, err))
         return TL_RECONCILE_DATABASE_FAILED;
     if (reconcile->generation_id == 0) {
-        tl_reconcile_reset(reconcile);
+        drop_page(reconcile);
+        reconcile->phase = TL_RECONCILE_NONE;
+        reconcile->n_seen = 0;
         return later(reconcile, now_ms + LATER_MS);
     }
     if (!is_written)

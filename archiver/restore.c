@@ -38,8 +38,9 @@
 enum {
     NUMBER_SIZE = 24,
     COLUMNS = 6,
-    AT_ONCE = 500,    /* visitors, in one call */
-    RETRY_MS = 10000, /* after what may pass */
+    AT_ONCE = 500,     /* visitors, in one call */
+    RETRY_MS = 10000,  /* after what may pass */
+    RECENT_MS = 60000, /* what an old copy lacks at most, to go on as of that */
 };
 
 static const char *text_of(uint64_t value, char text[NUMBER_SIZE])
@@ -125,7 +126,9 @@ static bool read_present(struct tl_restore *restore, const struct tl_held_queue 
     struct tl_reply *reply = tl_ask(held->redis, err, "HMGET", held->keys.names[TL_KEY_STATE],
                                     "generation", "back", NULL);
     restore->present = tl_reply_number(reply, 0);
-    uint64_t *const parts[] = {&restore->found, &restore->base, &restore->found_seq};
+    uint64_t since_ms;
+    uint64_t *const parts[] = {&restore->found, &restore->base, &restore->found_seq, &since_ms,
+                               &restore->found_ms};
     const char *text = tl_reply_string(tl_reply_at(reply, 1), NULL);
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         char *end = NULL;
@@ -209,7 +212,8 @@ static bool find_present(struct tl_restore *restore, struct tl_database *databas
     char present[NUMBER_SIZE];
     const char *const values[] = {queue, text_of(restore->present, present)};
     PGresult *rows = tl_postgres_run(&database->postgres,
-                                     "SELECT generation_id, deleted_at IS NOT NULL "
+                                     "SELECT generation_id, deleted_at IS NOT NULL, "
+                                     "coalesce(extract(epoch FROM last_at) * 1000, 0)::bigint "
                                      "FROM queue_generations JOIN queues USING (queue_id) "
                                      "WHERE name = $1 AND generation = $2",
                                      2, values, err);
@@ -221,8 +225,10 @@ static bool find_present(struct tl_restore *restore, struct tl_database *databas
         *why = "deleted";
     else
         *why = database->pseudonyms ? "pseudonyms" : NULL;
-    if (*why == NULL)
+    if (*why == NULL) {
         restore->generation_id = (int)number_at(rows, 0, 0);
+        restore->last_ms = number_at(rows, 0, 2);
+    }
     PQclear(rows);
     return true;
 }
@@ -344,6 +350,11 @@ static enum tl_restore_step begin(struct tl_restore *restore, struct tl_database
     bool is_drawn = state.recovery.draw.phase == TL_DRAW_DONE;
     if (!find(restore, database, held->keys.queue, is_drawn, &why, err))
         return failed(restore, database, held, err);
+    /* A store that was away for long may have lost its last second alone, which tickets and workers
+     * give back: nobody is to be held up for that. */
+    if (why == NULL && restore->back && !restore->may_begin &&
+        restore->last_ms < restore->found_ms + RECENT_MS)
+        why = "recent";
     if (why != NULL)
         return give_up(restore, held, why, err);
     if (!restore->may_begin) {

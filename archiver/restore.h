@@ -32,6 +32,7 @@ struct tl_restore {
     /* Of an old copy: the archive knows more of what lies between these events, in which places
      * above the seq were given. base of the last that was looked at. */
     uint64_t found, base, found_seq, seen_base;
+    uint64_t found_ms, last_ms; /* by Redis's clock: of the first of them; of the archive's last */
     uint64_t totals[TL_RESTORE_TOTALS];
     uint64_t fronts[TL_LANES_MAX]; /* all places of the lane up to this seq have stopped waiting */
 };

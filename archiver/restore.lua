@@ -46,7 +46,7 @@ local function ask(c, args)
         state.fail('INVALID', 'the archive has brought back the line of this generation already')
     elseif running(c) then
         return
-    elseif c.back and not of_present then
+    elseif (c.back or '') ~= '' and not of_present then
         state.fail('INVALID', 'the store came back from an old copy, and the queue has gone on as of that')
     end
     changes.record(c, changes.actor(args), 'recover', {}, { from = 'archive' })
@@ -193,6 +193,7 @@ end
 
 local function none(c, args)
     if rewind.stage(c, c.restore) then recovery.finish(c) end
+    if args[3] == 'whole' then state.set(c, 'back', '') end -- what an earlier generation lost may still come back
     state.set(c, 'restore', 'none:' .. args[3])
     state.commit_config(c)
     return { 0, 0, 0 }

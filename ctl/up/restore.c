@@ -25,6 +25,7 @@ static const char *why_not(const char *word)
         {"ended", "the recovery has ended meanwhile"},
         {"database", "PostgreSQL refused; the log of the archiver says why"},
         {"whole", "the archive knows nothing that the store does not know"},
+        {"recent", "the store lost its last seconds alone: visitors come back by their tickets"},
         {"draw", "the draw was held meanwhile: visitors come back by their tickets"},
         {"lost", "the archive does not know the generation that was lost"}};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)

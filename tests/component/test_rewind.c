@@ -337,9 +337,39 @@ static void a_line_returns_once(void **state)
     assert_int_equal(call(store, "none whole"), -1);
     assert_refused(store, "already");
     assert_int_equal(call(store, "begin %lld 9 9 1", lost), -1);
-    /* Where nothing was brought back, the old copy counts. */
-    test_redis_ask(store->redis, "HDEL %s brought", store->keys.names[TL_KEY_STATE]);
+}
+
+/* An operator may ask for what an earlier generation lost, where nothing was missing in an old copy
+ * since; not where the line has gone on as of that. */
+static void an_old_copy_that_lacked_something_counts(void **state)
+{
+    struct test_store *store = *state;
+    char error[320];
+    queue(store, "capacity=1");
+    come_back(store, 61000);
+    assert_int_equal(call(store, "none recent"), -1);
     assert_refused(store, "old copy");
+    come_back(store, 61000);
+    assert_int_equal(call(store, "none whole"), -1);
+    test_redis_ask(store->redis, "HSET %s recover_until %lld", store->keys.names[TL_KEY_STATE],
+                   test_redis_ms(store->redis) + 60000);
+    tl_reply_free(
+        test_function(store->redis, TL_FN_RESTORE, &store->keys, "1000 ask me cli 100", error));
+    assert_string_equal(error, "");
+}
+
+/* A recovery that an operator opened, or whose lost generation nobody has named yet, goes on. */
+static void any_recovery_goes_on(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1");
+    const long long until = test_redis_ms(store->redis) + 3600000;
+    test_redis_ask(store->redis, "HSET %s recover_until %lld lost_generation 0",
+                   store->keys.names[TL_KEY_STATE], until);
+    come_back(store, 65000);
+    assert_false(is_back(store));
+    assert_int_equal(test_state(store, "recover_until"), until);
+    assert_int_equal(test_state(store, "lost_generation"), 0);
 }
 
 int main(void)
@@ -356,6 +386,8 @@ int main(void)
         cmocka_unit_test_setup(what_the_archive_knows_is_not_told, test_store_clean),
         cmocka_unit_test_setup(an_end_that_nobody_knew_is_told, test_store_clean),
         cmocka_unit_test_setup(a_line_returns_once, test_store_clean),
+        cmocka_unit_test_setup(an_old_copy_that_lacked_something_counts, test_store_clean),
+        cmocka_unit_test_setup(any_recovery_goes_on, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

@@ -2,9 +2,9 @@
 -- Rewind: the store came back from an old copy of its own. It lacks a stretch of the history of this generation, of
 -- which the archive may know more (archiver/restore.lua). Meanwhile nobody is admitted, and no session ends.
 --
--- Fields of the state: `back`, "FOUND:BASE:SEQ:MS": the stretch lies between the events FOUND and BASE; seqs in it are
--- above SEQ; since MS, that of its first return, the store is there again. `restore`: back, until an operator asks or
--- it begins.
+-- Fields of the state: `back`, "FOUND:BASE:SEQ:MS:AT": the stretch lies between the events FOUND and BASE; seqs in it are
+-- above SEQ; since MS, that of its first return, the store is there again; AT, ms: when FOUND was. `restore`: back, until
+-- an operator asks or it begins.
 
 local LANE, REASON, int = defs.LANE, defs.REASON, text.int
 local OLD_MS = 60000 -- a copy whose last event is older than that is an old one
@@ -21,26 +21,25 @@ end
 
 function rewind.stage(c, restore) return stage_of(c.generation, restore) end
 
--- The stretch: found, base, seq and ms; or nil.
+-- The stretch: found, base, seq, ms and at; or nil.
 function rewind.stretch(c)
-    local found, base, seq, ms = match(call('HGET', c.key.state, 'back') or '', '^(%d+):(%d+):(%d+):(%d+)$')
-    return found and { found = found + 0, base = base + 0, seq = seq + 0, ms = ms + 0 }
+    local found, base, seq, ms, at = match(call('HGET', c.key.state, 'back') or '',
+        '^(%d+):(%d+):(%d+):(%d+):(%d+)$')
+    return found and { found = found + 0, base = base + 0, seq = seq + 0, ms = ms + 0, at = at + 0 }
 end
 
--- Until when the recovery of another generation goes on that had not ended in this copy, whose last event was at that
--- time, ms; nil: there was none. While the store was away nobody could come back, so the window begins to pass again.
+-- Until when another recovery goes on that had not ended in this copy, whose last event was at that time, ms; nil: there
+-- was none. While the store was away nobody could come back, so the window begins to pass again.
 local function other_until(c, at, restore, window)
-    local found = call('HMGET', c.key.state, 'recover_until', 'lost_generation')
-    local till, lost = tonumber(found[1]) or 0, tonumber(found[2]) or 0
-    local is_other = lost > 0 and lost ~= c.generation
-    if till > at and is_other or match(restore, '^asked$') or match(restore, '^running:') then
+    local till = tonumber(call('HGET', c.key.state, 'recover_until')) or 0
+    if till > at or match(restore, '^asked$') or match(restore, '^running:') then
         return max(till, c.now + window)
     end
 end
 
 -- For the step that begins an incarnation, before its first write: the fields, in turn with their values, that make the
--- queue recover where it is archived and the copy is old; else none. Where the places of another generation were coming
--- back, that goes on instead. at: when its last event was, ms; base: the event from which numbers go on.
+-- queue recover where it is archived and the copy is old; else none. Where it recovered for another reason, that goes on
+-- instead. at: when its last event was, ms; base: the event from which numbers go on.
 function rewind.fields(c, at, seq, base)
     local window = c.archive and c.now - at > OLD_MS and recovery.window(c) or 0
     if window == 0 then return {} end
@@ -50,9 +49,9 @@ function rewind.fields(c, at, seq, base)
     if till then return { 'recover_until', int(till) } end
     local before, since = is_back and rewind.stretch(c), c.now
     if before then -- it was not done yet
-        found, seq, since = min(found, before.found), min(seq, before.seq), before.ms
+        found, seq, since, at = min(found, before.found), min(seq, before.seq), before.ms, min(at, before.at)
     end
-    return { 'restore', 'back', 'back', concat({ int(found), int(base), int(seq), int(since) }, ':'),
+    return { 'restore', 'back', 'back', concat({ int(found), int(base), int(seq), int(since), int(at) }, ':'),
         'recover_since', int(c.now), 'recover_until', int(c.now + window), 'lost_generation', int(c.generation),
         'lost_by', recovery.NAMED_BY.operator, 'lost_event', 0, 'lost_size', 0 }
 end

@@ -132,6 +132,22 @@ def test_nothing_is_missing(start, postgres, tmp_path):
     wait_until(lambda: "v300" in dict(picture(system)[1]), PATIENCE, "the next is called")
 
 
+def test_the_last_seconds_are_missing(start, postgres, tmp_path):
+    """archive.restore: manual. Redis was away for an hour, and lacks seconds: it goes on as of then at once."""
+    system, clock = started(start, postgres, tmp_path, restore="manual")
+    _, active = hold_a_sale(system)
+    system.set("sale", "recovery_window=5m")
+    agree(system, postgres)
+    history = system.redis.history()
+    join_many(system, 3, "w")
+    agree(system, postgres)
+    go_back(system, clock, history)
+    wait_until(lambda: field(system, "restore") == "none:recent", PATIENCE, "nobody is held up")
+    active[0].client.close()
+    wait_until(lambda: active[0].complete()["status"] == "completed", PATIENCE, "it goes on", again_on=(AssertionError, OSError))
+    wait_until(lambda: "v300" in dict(picture(system)[1]), PATIENCE, "the next is called")
+
+
 def test_the_line_was_drawn_before(start, postgres, tmp_path):
     """A copy that knows of its draw comes back as any other."""
     system, clock = started(start, postgres, tmp_path)

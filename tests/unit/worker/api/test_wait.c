@@ -103,7 +103,7 @@ static struct tl_visit *ask(struct world *world, enum tl_wait_kind kind, int64_t
 /* So long after this visit began to wait. */
 static void tick(struct world *world, const struct tl_visit *since, int64_t ms)
 {
-    tl_waits_tick(world->worker, since->wait.since_us / 1000 + ms);
+    tl_waits_tick(world->worker, since->now_ms + ms); /* as the deadline counts */
 }
 
 static int64_t wait_ms(const struct world *world)

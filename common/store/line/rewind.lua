@@ -38,8 +38,8 @@ local function other_until(c, at, restore, window)
 end
 
 -- For the step that begins an incarnation, before its first write: the fields, in turn with their values, that make the
--- queue recover where it is archived and the copy is old; else none. Where it recovered for another reason, that goes on
--- instead. at: when its last event was, ms; base: the event from which numbers go on.
+-- queue recover where it is archived and the copy is old; else none. Where it recovered for another reason, that goes
+-- on instead. at: when its last event was, ms; base: the event from which numbers go on.
 function rewind.fields(c, at, seq, base)
     local window = c.archive and c.now - at > OLD_MS and recovery.window(c) or 0
     if window == 0 then return {} end

@@ -28,8 +28,8 @@ function rewind.stretch(c)
     return found and { found = found + 0, base = base + 0, seq = seq + 0, ms = ms + 0, at = at + 0 }
 end
 
--- Until when another recovery goes on that had not ended in this copy, whose last event was at that time, ms; nil: there
--- was none. While the store was away nobody could come back, so the window begins to pass again.
+-- Until when another recovery goes on that had not ended in this copy, whose last event was at that time, ms; nil:
+-- there was none. While the store was away nobody could come back, so the window begins to pass again.
 local function other_until(c, at, restore, window)
     local till = tonumber(call('HGET', c.key.state, 'recover_until')) or 0
     if till > at or match(restore, '^asked$') or match(restore, '^running:') then

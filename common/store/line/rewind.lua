@@ -2,9 +2,9 @@
 -- Rewind: the store came back from an old copy of its own. It lacks a stretch of the history of this generation, of
 -- which the archive may know more (archiver/restore.lua). Meanwhile nobody is admitted, and no session ends.
 --
--- Fields of the state: `back`, "FOUND:BASE:SEQ:MS:AT": the stretch lies between the events FOUND and BASE; seqs in it are
--- above SEQ; since MS, that of its first return, the store is there again; AT, ms: when FOUND was. `restore`: back, until
--- an operator asks or it begins.
+-- Fields of the state: `back`, "FOUND:BASE:SEQ:MS:AT": the stretch lies between the events FOUND and BASE; seqs in it
+-- are above SEQ; since MS, that of its first return, the store is there again; AT, ms: when FOUND was. `restore`: back,
+-- until an operator asks or it begins.
 
 local LANE, REASON, int = defs.LANE, defs.REASON, text.int
 local OLD_MS = 60000 -- a copy whose last event is older than that is an old one

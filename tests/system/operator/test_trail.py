@@ -313,6 +313,29 @@ def test_an_archiver_with_another_key(start, postgres, which):
     assert key not in file.read_text() and postgres.sql("SELECT count(*) FROM archive_keys") == "1"
 
 
+def test_the_key_comes_from_the_archive(postgres, tmp_path):
+    """`tellerline trail key` needs no file of the archiver; without an archive it reads the file."""
+    def key(**env: str) -> subprocess.CompletedProcess[str]:
+        return run(BIN / "tellerline", "trail", "key", cwd=tmp_path,
+                   env={f"TELLERLINE_{name}": value for name, value in env.items()})
+
+    def refused(*words: str, **env: str) -> None:
+        done = key(**env)
+        assert done.returncode == 2 and done.stdout == "" and all(word in done.stderr for word in words), done.stderr
+
+    refused("has no key yet", "start an archiver", ARCHIVE_URL=postgres.url)
+    postgres.sql("INSERT INTO archive_keys (archive_key, trail_key) VALUES ('hash', 'wait.example+01234567+KEY')")
+    done = key(ARCHIVE_URL=postgres.url)
+    assert done.returncode == 0 and done.stdout == "wait.example+01234567+KEY\n", done.stderr
+    refused("trail.key")
+    (tmp_path / "secrets").mkdir()
+    file = tmp_path / "secrets" / "trail.key"
+    file.touch(mode=0o600)
+    file.write_text("0123456789abcdef" * 4 + "\n")
+    done = key(HTTP_PUBLIC_URL="https://own.example")
+    assert done.returncode == 0 and done.stdout.startswith("own.example+"), done.stderr
+
+
 def test_a_capacity_that_is_steered(start, postgres, tmp_path):
     """The rules in force follow what the site reports."""
     keys = key_file(tmp_path / "api.keys", f"shop {API_KEY}\n")

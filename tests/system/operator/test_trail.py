@@ -313,6 +313,37 @@ def test_an_archiver_with_another_key(start, postgres, which):
     assert key not in file.read_text() and postgres.sql("SELECT count(*) FROM archive_keys") == "1"
 
 
+def test_a_site_that_moves(start, postgres, tmp_path):
+    """With another host in http.public_url the archiver goes on in the name that the trail has, and says so once, also to
+    PostgreSQL that was away; the published key and older checkpoints stay good."""
+    system = start({"sale": CALM | {"capacity": 9}}, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    join_many(system, 2, "v")
+    agree(system, postgres)
+    archiver, key = system.of("archiver")[0], key_of(system)
+    older, moved = export(system, tmp_path / "older"), "the trail is still signed in the name"
+    assert f"the key that verifies the trail is {key}" in archiver.text() and moved not in archiver.text()
+    archiver.stop()
+    archiver.env["TELLERLINE_HTTP_PUBLIC_URL"] = "https://moved.example"
+    archiver.start()
+    join_many(system, 2, "w")
+    agree(system, postgres)
+    postgres.stop()
+    join_many(system, 2, "x")
+    postgres.start()
+    agree(system, postgres)
+    check_trail(postgres)
+    assert archiver.text().count(moved) == 1
+    done = verify(export(system, tmp_path / "trail"), "--key", key, "--since", str(older))
+    assert done.returncode == 0 and "since the older checkpoint" in done.stdout, done.stdout + done.stderr
+    archiver.stop()
+    postgres.sql("DELETE FROM archive_keys")
+    archiver.start()
+    join_many(system, 2, "y")
+    agree(system, postgres)
+    assert key_of(system).startswith("moved.example+") and archiver.text().count(moved) == 1
+    assert verify(export(system, tmp_path / "renamed"), "--key", key_of(system)).returncode == 0
+
+
 def test_the_key_comes_from_the_archive(postgres, tmp_path):
     """`tellerline trail key` needs no file of the archiver; without an archive it reads the file."""
     def key(**env: str) -> subprocess.CompletedProcess[str]:

@@ -228,6 +228,7 @@ def test_other_rules(start, postgres, tmp_path, settings):
 def test_a_line_that_was_changed_by_hand(start, postgres, tmp_path):
     """Two visitors whose places are swapped in Redis: the trail shows it."""
     system = start({"sale": CALM | {"capacity": 1}}, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    system.expect("the archive is told what cannot be")
     join_many(system, 6, "v")
     agree(system, postgres)
     waiting = system.key("sale", "waiting")

@@ -51,6 +51,24 @@ static bool check_version(struct tl_postgres *postgres, struct tl_error *err)
                               "the archiver");
 }
 
+/* The trail keeps the name that it has in the archive: its older checkpoints and proofs are in that
+ * name. */
+static bool take_name(struct tl_database *database, const char *trail_key)
+{
+    if (strcmp(trail_key, database->trail_key) == 0)
+        return true;
+    if (!tl_trail_signer_rename(&database->trail.signer, trail_key, &(struct tl_error){0}))
+        return false;
+    snprintf(database->trail_key, sizeof(database->trail_key), "%s", trail_key);
+    tl_info("the key that verifies the trail is %s", trail_key);
+    if (strcmp(trail_key, database->verifier) != 0)
+        tl_warn("the trail is still signed in the name %s, which is not the host of "
+                "http.public_url: to change it, stop all archivers, delete the row of "
+                "tellerline.archive_keys, start them, and publish `tellerline trail key` again",
+                database->trail.signer.name);
+    return true;
+}
+
 /* All archivers have the same keys: with another archive key a visitor had another pseudonym, and
  * could not prove a place. */
 static bool check_keys(struct tl_database *database, struct tl_error *err)
@@ -61,20 +79,22 @@ static bool check_keys(struct tl_database *database, struct tl_error *err)
                        "INSERT INTO archive_keys (archive_key, trail_key) VALUES ($1, $2) "
                        "ON CONFLICT DO NOTHING",
                        2, values, err))
-        found = tl_postgres_run(&database->postgres,
-                                "SELECT archive_key = $1, trail_key = $2 FROM archive_keys", 2,
-                                values, err);
+        found =
+            tl_postgres_run(&database->postgres,
+                            "SELECT archive_key = $1, trail_key FROM archive_keys", 1, values, err);
     if (found == NULL)
         return false;
-    bool ok = PQntuples(found) == 1;
-    for (int i = 0; ok && i < 2; i++)
-        ok = PQgetvalue(found, 0, i)[0] == 't' ||
-             tl_error_set(err, TL_ERR_INVALID,
-                          "%s is not the one with which the archive was written: give all "
-                          "archivers the same; to change it on purpose, delete the row of "
-                          "tellerline.archive_keys",
-                          i == 0 ? "secrets.archive_key"
-                                 : "secrets.trail_key, or the host of http.public_url,");
+    const char *wrong = NULL;
+    if (PQntuples(found) != 1 || PQgetvalue(found, 0, 0)[0] != 't')
+        wrong = "secrets.archive_key";
+    else if (!take_name(database, PQgetvalue(found, 0, 1)))
+        wrong = "secrets.trail_key";
+    bool ok = wrong == NULL ||
+              tl_error_set(err, TL_ERR_INVALID,
+                           "%s is not the one with which the archive was written: give all "
+                           "archivers the same; to change it on purpose, delete the row of "
+                           "tellerline.archive_keys",
+                           wrong);
     PQclear(found);
     return ok;
 }

@@ -21,7 +21,8 @@ struct tl_database {
     bool pseudonyms; /* visitors get names by the key */
     unsigned char key[TL_SECRET_KEY_BYTES];
     char key_hash[TL_ARCHIVE_KEY_HASH_SIZE];
-    char verifier[TL_VERIFIER_KEY_MAX]; /* of the trail */
+    char verifier[TL_VERIFIER_KEY_MAX];  /* of the trail, as the settings name it */
+    char trail_key[TL_VERIFIER_KEY_MAX]; /* as the archive names it; empty: not known */
     struct tl_trail trail;
     struct tl_text buffer; /* of COPY */
 };

@@ -359,7 +359,6 @@ static bool load_keys(struct tl_archiver *self, const struct tl_config *config,
         sodium_bin2hex(self->database.key_hash, sizeof(self->database.key_hash), hash,
                        sizeof(hash));
         tl_trail_verifier_write(&self->database.trail.signer, self->database.verifier);
-        tl_info("the key that verifies the trail is %s", self->database.verifier);
     }
     self->batch.salts = self->database.key;
     return ok;

@@ -74,8 +74,8 @@ static const struct tl_ctl_command commands[] = {
      .status = "there is no such trail"},
     {"trail key", NULL, TL_GROUP_RUN, TL_OPTION_CONFIG, tl_command_trail_key,
      .summary = "Show the key by which others verify the trail",
-     .details =
-         "To be published. It belongs to secrets.trail_key and the host of http.public_url."},
+     .details = "To be published. With archive.url it is the one that archivers sign with, from "
+                "PostgreSQL; else that of secrets.trail_key and the host of http.public_url."},
     {"verify trail", "FILE", TL_GROUP_RUN, TL_OPTION_VERIFY, tl_command_verify_trail,
      .summary = "Verify an exported trail, without the system",
      .details =

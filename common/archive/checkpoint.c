@@ -94,6 +94,18 @@ bool tl_trail_verifier_read(const char *text, struct tl_trail_verifier *verifier
            tl_error_set(err, TL_ERR_INVALID, "the key and its hash do not belong together");
 }
 
+bool tl_trail_signer_rename(struct tl_trail_signer *signer, const char *verifier,
+                            struct tl_error *err)
+{
+    struct tl_trail_verifier found;
+    if (!tl_trail_verifier_read(verifier, &found, err))
+        return false;
+    if (memcmp(found.public_key, signer->public_key, TL_TRAIL_PUBLIC_BYTES) != 0)
+        return tl_error_set(err, TL_ERR_INVALID, "it is the key of another signer");
+    memcpy(signer->name, found.name, sizeof(signer->name));
+    return true;
+}
+
 /* ---- checkpoints ---- */
 
 size_t tl_checkpoint_write(const struct tl_trail_signer *signer, const char *queue,

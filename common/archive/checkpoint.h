@@ -17,7 +17,7 @@ enum {
     TL_VERIFIER_KEY_MAX = 384 /* with the zero */
 };
 
-/* Who signs: the host of http.public_url. */
+/* The key that signs, and in whose name. */
 struct tl_trail_signer {
     char name[TL_TRAIL_NAME_MAX + 1];
     unsigned char public_key[TL_TRAIL_PUBLIC_BYTES];
@@ -35,11 +35,15 @@ struct tl_checkpoint {
     struct tl_hash root;
 };
 
-/* Makes the signer of the seed (secrets.trail_key) for this address. The caller wipes it. False:
- * the address has no host. */
+/* Makes the signer of the seed (secrets.trail_key), in the name of this address's host. The caller
+ * wipes it. False: the address has no host. */
 bool tl_trail_signer_init(struct tl_trail_signer *signer,
                           const unsigned char seed[TL_TRAIL_SEED_BYTES], const char *public_url,
                           struct tl_error *err);
+/* From now on it signs in the name that is in this key, as tl_trail_verifier_write wrote it. False:
+ * that key is another one, or none. */
+bool tl_trail_signer_rename(struct tl_trail_signer *signer, const char *verifier,
+                            struct tl_error *err);
 /* Writes the key by which others verify: NAME+HASH+KEY. */
 void tl_trail_verifier_write(const struct tl_trail_signer *signer, char text[TL_VERIFIER_KEY_MAX]);
 bool tl_trail_verifier_read(const char *text, struct tl_trail_verifier *verifier,

@@ -128,23 +128,47 @@ int tl_command_trail_export(const struct tl_ctl_options *options)
     return status;
 }
 
-int tl_command_trail_key(const struct tl_ctl_options *options)
+/* The one that archivers sign with, in their name. */
+static bool print_archived_key(const struct tl_ctl_options *options, struct tl_error *err)
 {
-    struct tl_error err = {0};
+    struct tl_postgres postgres = {0};
+    PGresult *found = NULL;
+    if (open_archive(&postgres, options, err))
+        found = tl_postgres_run(&postgres, "SELECT trail_key FROM archive_keys", 0, NULL, err);
+    bool ok = found != NULL &&
+              (PQntuples(found) == 1 ||
+               tl_error_set(err, TL_ERR_INVALID, "the archive has no key yet: start an archiver"));
+    if (ok)
+        puts(PQgetvalue(found, 0, 0));
+    PQclear(found);
+    tl_postgres_close(&postgres);
+    return ok;
+}
+
+/* The one that an archiver with these settings would make the first trail with. */
+static bool print_own_key(const struct tl_config *config, struct tl_error *err)
+{
     struct tl_trail_signer signer = {0};
     unsigned char seed[TL_SECRET_KEY_BYTES];
     char text[TL_VERIFIER_KEY_MAX];
-    const struct tl_config *config = tl_config_load(options->config, &err);
     bool ok =
-        config != NULL &&
-        tl_secret_load_key(config->secrets.trail_key, "the key of the trail", NULL, seed, &err) &&
-        tl_trail_signer_init(&signer, seed, config->http.public_url, &err);
+        tl_secret_load_key(config->secrets.trail_key, "the key of the trail", NULL, seed, err) &&
+        tl_trail_signer_init(&signer, seed, config->http.public_url, err);
     if (ok) {
         tl_trail_verifier_write(&signer, text);
         puts(text);
     }
     sodium_memzero(seed, sizeof(seed));
     sodium_memzero(&signer, sizeof(signer));
+    return ok;
+}
+
+int tl_command_trail_key(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    const struct tl_config *config = tl_config_load(options->config, &err);
+    bool ok = config != NULL && (config->archive.url[0] != '\0' ? print_archived_key(options, &err)
+                                                                : print_own_key(config, &err));
     tl_config_free(&config);
     return ok ? TL_EXIT_OK : tl_ctl_fail(TL_EXIT_FAILED, &err);
 }

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tellerline import TOP
 
@@ -79,3 +80,11 @@ def test_the_archiver_gets_the_address_of_postgres(volumes):
     (volumes / "bring" / "archive.url").unlink()
     set_up(volumes)
     assert address.read_text() == "postgresql://elsewhere/archive\n"
+
+
+@pytest.mark.parametrize("file", ["compose.yaml", "compose.production.yaml"])
+def test_the_trail_is_named_after_the_site(file):
+    """The archiver has the address of the site from where workers have it."""
+    services = yaml.safe_load((TOP / "deploy" / file).read_text())["services"]
+    [address] = {services[name]["environment"]["TELLERLINE_HTTP_PUBLIC_URL"] for name in ("worker", "control", "archiver")}
+    assert "TELLERLINE_P" in address

@@ -228,6 +228,7 @@ def test_other_rules(start, postgres, tmp_path, settings):
 def test_a_line_that_was_changed_by_hand(start, postgres, tmp_path):
     """Two visitors whose places are swapped in Redis: the trail shows it."""
     system = start({"sale": CALM | {"capacity": 1}}, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    system.expect("the archive is told what cannot be")
     join_many(system, 6, "v")
     agree(system, postgres)
     waiting = system.key("sale", "waiting")
@@ -311,6 +312,60 @@ def test_an_archiver_with_another_key(start, postgres, which):
     postgres.sql("DELETE FROM archive_keys")
     agree(system, postgres)
     assert key not in file.read_text() and postgres.sql("SELECT count(*) FROM archive_keys") == "1"
+
+
+def test_a_site_that_moves(start, postgres, tmp_path):
+    """With another host in http.public_url the archiver goes on in the name that the trail has, and says so once, also to
+    PostgreSQL that was away; the published key and older checkpoints stay good."""
+    system = start({"sale": CALM | {"capacity": 9}}, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    join_many(system, 2, "v")
+    agree(system, postgres)
+    archiver, key = system.of("archiver")[0], key_of(system)
+    older, moved = export(system, tmp_path / "older"), "the trail is still signed in the name"
+    assert f"the key that verifies the trail is {key}" in archiver.text() and moved not in archiver.text()
+    archiver.stop()
+    archiver.env["TELLERLINE_HTTP_PUBLIC_URL"] = "https://moved.example"
+    archiver.start()
+    join_many(system, 2, "w")
+    agree(system, postgres)
+    postgres.stop()
+    join_many(system, 2, "x")
+    postgres.start()
+    agree(system, postgres)
+    check_trail(postgres)
+    assert archiver.text().count(moved) == 1
+    done = verify(export(system, tmp_path / "trail"), "--key", key, "--since", str(older))
+    assert done.returncode == 0 and "since the older checkpoint" in done.stdout, done.stdout + done.stderr
+    archiver.stop()
+    postgres.sql("DELETE FROM archive_keys")
+    archiver.start()
+    join_many(system, 2, "y")
+    agree(system, postgres)
+    assert key_of(system).startswith("moved.example+") and archiver.text().count(moved) == 1
+    assert verify(export(system, tmp_path / "renamed"), "--key", key_of(system)).returncode == 0
+
+
+def test_the_key_comes_from_the_archive(postgres, tmp_path):
+    """`tellerline trail key` needs no file of the archiver; without an archive it reads the file."""
+    def key(**env: str) -> subprocess.CompletedProcess[str]:
+        return run(BIN / "tellerline", "trail", "key", cwd=tmp_path,
+                   env={f"TELLERLINE_{name}": value for name, value in env.items()})
+
+    def refused(*words: str, **env: str) -> None:
+        done = key(**env)
+        assert done.returncode == 2 and done.stdout == "" and all(word in done.stderr for word in words), done.stderr
+
+    refused("has no key yet", "start an archiver", ARCHIVE_URL=postgres.url)
+    postgres.sql("INSERT INTO archive_keys (archive_key, trail_key) VALUES ('hash', 'wait.example+01234567+KEY')")
+    done = key(ARCHIVE_URL=postgres.url)
+    assert done.returncode == 0 and done.stdout == "wait.example+01234567+KEY\n", done.stderr
+    refused("trail.key")
+    (tmp_path / "secrets").mkdir()
+    file = tmp_path / "secrets" / "trail.key"
+    file.touch(mode=0o600)
+    file.write_text("0123456789abcdef" * 4 + "\n")
+    done = key(HTTP_PUBLIC_URL="https://own.example")
+    assert done.returncode == 0 and done.stdout.startswith("own.example+"), done.stderr
 
 
 def test_a_capacity_that_is_steered(start, postgres, tmp_path):

@@ -107,6 +107,26 @@ static void a_checkpoint_is_verified_by_the_key_that_signed_it(void **state)
     assert_false(tl_trail_signer_init(&signer, seed, "/nowhere", &err));
 }
 
+static void a_signer_takes_the_name_of_its_own_key_only(void **state)
+{
+    static const unsigned char other_seed[TL_TRAIL_SEED_BYTES] = {9};
+    (void)state;
+    struct tl_trail_signer signer, moved, other;
+    struct tl_error err;
+    char key[TL_VERIFIER_KEY_MAX], after[TL_VERIFIER_KEY_MAX];
+    assert_true(tl_trail_signer_init(&signer, seed, "https://wait.shop.example", &err));
+    assert_true(tl_trail_signer_init(&moved, seed, "https://queue.example", &err));
+    assert_true(tl_trail_signer_init(&other, other_seed, "https://queue.example", &err));
+    tl_trail_verifier_write(&signer, key);
+    assert_true(tl_trail_signer_rename(&moved, key, &err));
+    tl_trail_verifier_write(&moved, after);
+    assert_string_equal(after, key);
+    assert_false(tl_trail_signer_rename(&other, key, &err));
+    assert_false(tl_trail_signer_rename(&moved, "wait.shop.example", &err));
+    assert_string_equal(other.name, "queue.example");
+    assert_string_equal(moved.name, "wait.shop.example");
+}
+
 static void what_is_no_checkpoint_is_refused(void **state)
 {
     static const char *const texts[] = {
@@ -127,6 +147,7 @@ int main(void)
         cmocka_unit_test(what_is_no_leaf_is_refused),
         cmocka_unit_test(who_stands_there_depends_on_the_place),
         cmocka_unit_test(a_checkpoint_is_verified_by_the_key_that_signed_it),
+        cmocka_unit_test(a_signer_takes_the_name_of_its_own_key_only),
         cmocka_unit_test(what_is_no_checkpoint_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

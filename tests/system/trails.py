@@ -39,10 +39,22 @@ def leaves_of(postgres: PostgresServer, generation_id: str = "1") -> list[str]:
     return found
 
 
+def read_trail(postgres: PostgresServer, generation_id: str) -> tuple[list[str], list[str], list[list[str]], list[list[str]]]:
+    """Size and checkpoint, leaves, tiles and rows, all of one moment."""
+    of = f"generation_id = {generation_id}"
+    while True:
+        head = f"SELECT size, replace(checkpoint, E'\\n', ',') FROM trails WHERE {of}"
+        [now] = postgres.rows(head)
+        leaves = leaves_of(postgres, generation_id)
+        tiles = postgres.rows(f"SELECT level, n, encode(bytes, 'hex') FROM trail_tiles WHERE level >= 0 AND {of}")
+        rows = postgres.rows(f"SELECT leaf, seq, coalesce(joined_seq::text, '') FROM queue_entries WHERE {of}")
+        if postgres.rows(head) == [now]:
+            return now, leaves, tiles, rows
+
+
 def check_trail(postgres: PostgresServer, generation_id: str = "1") -> list[str]:
     """Size, tiles and root are those of the leaves, and each place names its leaf. Returns the leaves."""
-    leaves = leaves_of(postgres, generation_id)
-    [(size, text)] = postgres.rows(f"SELECT size, replace(checkpoint, E'\\n', ',') FROM trails WHERE generation_id = {generation_id}")
+    (size, text), leaves, tiles, rows = read_trail(postgres, generation_id)
     assert int(size) == len(leaves)
     hashes = [leaf_hash(leaf.encode()) for leaf in leaves]
     assert text.split(",")[1:3] == [size, base64.b64encode(root_of(hashes)).decode()]
@@ -52,11 +64,8 @@ def check_trail(postgres: PostgresServer, generation_id: str = "1") -> list[str]
             wanted[level, n // TILE] = b"".join(hashes[n:n + TILE]).hex()
         hashes = [root_of(hashes[n:n + TILE]) for n in range(0, len(hashes) // TILE * TILE, TILE)]
         level += 1
-    tiles = postgres.rows("SELECT level, n, encode(bytes, 'hex') FROM trail_tiles WHERE level >= 0 AND "
-                          f"generation_id = {generation_id}")
     assert {(int(level), int(n)): text for level, n, text in tiles} == wanted
-    for leaf, seq, joined in postgres.rows("SELECT leaf, seq, coalesce(joined_seq::text, '') FROM queue_entries WHERE "
-                                           f"generation_id = {generation_id}"):
+    for leaf, seq, joined in rows:
         words = leaves[int(leaf)].split(" ")
         assert words[2] in ("entered", "restored", "waits", "stays") and words[4] in (seq, joined)
     return leaves

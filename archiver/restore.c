@@ -126,7 +126,7 @@ static bool read_present(struct tl_restore *restore, const struct tl_held_queue 
     struct tl_reply *reply = tl_ask(held->redis, err, "HMGET", held->keys.names[TL_KEY_STATE],
                                     "generation", "back", NULL);
     restore->present = tl_reply_number(reply, 0);
-    uint64_t since_ms;
+    uint64_t since_ms = 0;
     uint64_t *const parts[] = {&restore->found, &restore->base, &restore->found_seq, &since_ms,
                                &restore->found_ms};
     const char *text = tl_reply_string(tl_reply_at(reply, 1), NULL);

@@ -10,9 +10,10 @@ import pytest
 
 import attacks
 from figures import FIGURE, Figures
+from postgres_server import PostgresServer
 from redis_cluster import RedisCluster, three_and_three
 from shared_stack import share, stacks  # noqa: F401  # pylint: disable=unused-import - fixtures
-from tellerline import BIN, System
+from tellerline import BIN, System, run
 
 _passed = pytest.StashKey[bool]()
 
@@ -128,6 +129,17 @@ def start(request: pytest.FixtureRequest) -> Iterator[Callable[..., System]]:
                 for program in system.programs:
                     print(f"---- {program.name} ({program.log})\n{program.tail()}")
             system.close(keep=not fine)
+
+
+@pytest.fixture
+def postgres() -> Iterator[PostgresServer]:
+    """With the tables of an archive, in which there is nothing."""
+    server = PostgresServer()
+    server.start()
+    done = run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url})
+    assert done.returncode == 0 and "version 1 now" in done.stdout, done.stderr
+    yield server
+    server.remove()
 
 
 @pytest.fixture(scope="session")

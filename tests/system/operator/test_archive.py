@@ -26,16 +26,6 @@ COUNTS = """SELECT count(*), count(*) FILTER (WHERE status = 'waiting'), count(*
     count(*) FILTER (WHERE status = 'unclaimed') FROM queue_entries"""
 
 
-@pytest.fixture(name="postgres")
-def a_postgres():
-    server = PostgresServer()
-    server.start()
-    done = run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url})
-    assert done.returncode == 0 and "version 1 now" in done.stdout, done.stderr
-    yield server
-    server.remove()
-
-
 def begin(start, postgres, settings, archivers=1, **archive):
     """A system whose queue "sale" is archived."""
     return start({"sale": settings}, archivers=archivers, prepare=admin_file,

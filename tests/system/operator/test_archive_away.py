@@ -10,8 +10,7 @@ import pytest
 from admin import Admin, admin_file
 from browser import scripts, until, visit
 from http_client import Client
-from postgres_server import PostgresServer
-from tellerline import BIN, CALM, PATIENCE, run
+from tellerline import CALM, PATIENCE
 from test_archive import agree, join_many, value
 from test_store_trouble import PROMPT, STORE_TROUBLE
 from waiting import wait_until
@@ -20,16 +19,6 @@ WAITING = 3000
 QUEUE = CALM | {"capacity": 2, "session_ttl": "1h", "claim_ttl": "1h", "waiting_ttl": "1h", "lanes": "vip,normal",
                 "default_lane": "normal"}
 AWAY = "the archive could not be read"
-
-
-@pytest.fixture(name="postgres")
-def a_postgres():
-    server = PostgresServer()
-    server.start()
-    done = run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url})
-    assert done.returncode == 0, done.stderr
-    yield server
-    server.remove()
 
 
 def begin(start, postgres, settings=None, **archive):

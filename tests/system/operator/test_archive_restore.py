@@ -8,8 +8,7 @@ import pytest
 
 from admin import Admin, admin_file
 from faults import live_through
-from postgres_server import PostgresServer
-from tellerline import BIN, CALM, run
+from tellerline import CALM
 from test_faults_clock import HOUR, Clock
 from test_archive import agree, join_many, value
 from test_users import denials, guarded
@@ -23,16 +22,6 @@ TOTALS = ("joined", "waiting", "active", "completed", "left", "expired", "unclai
 CAPACITY = 4
 QUEUE = CALM | {"capacity": CAPACITY, "session_ttl": "10m", "claim_ttl": "10m", "waiting_ttl": "10m", "lanes": "vip,normal",
                 "default_lane": "normal"}
-
-
-@pytest.fixture(name="postgres")
-def a_postgres():
-    server = PostgresServer()
-    server.start()
-    done = run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url})
-    assert done.returncode == 0, done.stderr
-    yield server
-    server.remove()
 
 
 def prepared(system):

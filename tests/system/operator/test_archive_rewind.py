@@ -7,11 +7,9 @@ import pytest
 
 from admin import Admin
 from test_archive import agree, agree_open, join_many
-from test_archive_restore import CAPACITY, a_postgres, begin, field, hold_a_sale, is_restored, picture, prepared, totals
+from test_archive_restore import CAPACITY, begin, field, hold_a_sale, is_restored, picture, prepared, totals
 from test_faults_clock import HOUR, Clock
 from waiting import PATIENCE, wait_until
-
-__all__ = ["a_postgres"]
 
 LONG = {"recovery_window": "12s", "session_ttl": "3h", "claim_ttl": "3h", "waiting_ttl": "3h"}
 RECORD = "SELECT visitor, lane, status, joined_at, admitted_at, ended_at FROM queue_entries ORDER BY seq"

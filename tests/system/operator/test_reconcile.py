@@ -9,7 +9,7 @@ import pytest
 from admin import Admin
 from http_client import Client
 from tellerline import CALM
-from test_archive import a_postgres, agree, agree_open, begin, complete_some, join_many, value  # noqa: F401 (a fixture)
+from test_archive import agree, agree_open, begin, complete_some, join_many, value
 from waiting import PATIENCE, wait_until
 
 LANE = 1 << 48

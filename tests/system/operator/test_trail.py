@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from admin import Admin, admin_file
-from postgres_server import PostgresServer
 from tellerline import BIN, CALM, run
 from test_archive import agree, agree_open, join_many
 from test_draw import drawn, open_now, time_in, with_secrets
@@ -20,16 +19,6 @@ from waiting import PATIENCE, wait_until
 
 PEER = Path(__file__).resolve().parents[1] / "trail_peer"
 TURN = "each admission was the turn of who was admitted"
-
-
-@pytest.fixture(name="postgres")
-def a_postgres():
-    server = PostgresServer()
-    server.start()
-    done = run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url})
-    assert done.returncode == 0, done.stderr
-    yield server
-    server.remove()
 
 
 def turn_of(said: str) -> str:

@@ -10,22 +10,11 @@ import pytest
 
 from admin import admin_file
 from contract import Contract
-from postgres_server import PostgresServer
 from tellerline import BIN, CALM, PATIENCE, TOP, run
 from test_archive import agree, join_many
 from waiting import wait_until
 
 TILE = 256
-
-
-@pytest.fixture(name="postgres")
-def a_postgres():
-    server = PostgresServer()
-    server.start()
-    done = run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url})
-    assert done.returncode == 0, done.stderr
-    yield server
-    server.remove()
 
 
 def begin(start, postgres):

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from selenium.webdriver.common.by import By
 
 from admin import admin_file
 from browser import check_accessible, scripts, visit
-from postgres_server import PostgresServer
-from tellerline import BIN, CALM, PATIENCE, run
+from tellerline import CALM, PATIENCE
 from test_archive import agree, join_many
 from waiting import wait_until
-
-
-@pytest.fixture(name="postgres")
-def a_postgres():
-    server = PostgresServer()
-    server.start()
-    done = run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url})
-    assert done.returncode == 0, done.stderr
-    yield server
-    server.remove()
 
 
 def said(browser):

@@ -12,7 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/units.h"
 
-enum { NUMBER_SIZE = 24, ROWS_AT_ONCE = 20000 };
+enum { ROWS_AT_ONCE = 20000 };
 
 /* A row for each place that the batch names, without indexes and without a log; empty at each
  * commit. */
@@ -155,24 +155,18 @@ bool tl_database_rounds(struct tl_database *database,
 
 /* ---- the parts of a batch ---- */
 
-static const char *number(uint64_t value, char text[NUMBER_SIZE])
-{
-    snprintf(text, NUMBER_SIZE, "%" PRIu64, value);
-    return text;
-}
-
 bool tl_database_part(struct tl_database *database, struct tl_archive_part *part,
                       struct tl_error *err)
 {
-    char generation[NUMBER_SIZE];
-    const char *const values[] = {part->queue, number(part->generation, generation)};
+    char generation[TL_POSTGRES_TEXT];
+    const char *const values[] = {part->queue, tl_postgres_text(part->generation, generation)};
     PGresult *found = tl_postgres_run(&database->postgres, "SELECT * FROM open_generation($1, $2)",
                                       2, values, err);
     if (found == NULL)
         return false;
     part->queue_id = (int)strtol(PQgetvalue(found, 0, 0), NULL, 10);
     part->generation_id = (int)strtol(PQgetvalue(found, 0, 1), NULL, 10);
-    part->written = strtoull(PQgetvalue(found, 0, 2), NULL, 10);
+    part->written = tl_postgres_number(found, 0, 2);
     part->at_ms = strtoll(PQgetvalue(found, 0, 3), NULL, 10);
     PQclear(found);
     return true;
@@ -181,8 +175,8 @@ bool tl_database_part(struct tl_database *database, struct tl_archive_part *part
 bool tl_database_went_back(struct tl_database *database, const struct tl_archive_part *part,
                            struct tl_error *err)
 {
-    char id[NUMBER_SIZE];
-    const char *const values[] = {number((uint64_t)part->generation_id, id)};
+    char id[TL_POSTGRES_TEXT];
+    const char *const values[] = {tl_postgres_text((uint64_t)part->generation_id, id)};
     return tl_postgres_do(&database->postgres,
                           "UPDATE queue_generations SET told_whole = false, told_why = 'archive' "
                           "WHERE generation_id = $1",
@@ -194,10 +188,12 @@ bool tl_database_went_back(struct tl_database *database, const struct tl_archive
 static bool move_on(struct tl_database *database, const struct tl_archive_part *part,
                     struct tl_error *err)
 {
-    char id[NUMBER_SIZE], before[NUMBER_SIZE], event[NUMBER_SIZE], at[NUMBER_SIZE];
-    const char *const values[] = {number((uint64_t)part->generation_id, id),
-                                  number(part->written, before), number(part->event, event),
-                                  number((uint64_t)part->at_ms, at)};
+    char id[TL_POSTGRES_TEXT], before[TL_POSTGRES_TEXT], event[TL_POSTGRES_TEXT],
+        at[TL_POSTGRES_TEXT];
+    const char *const values[] = {tl_postgres_text((uint64_t)part->generation_id, id),
+                                  tl_postgres_text(part->written, before),
+                                  tl_postgres_text(part->event, event),
+                                  tl_postgres_text((uint64_t)part->at_ms, at)};
     PGresult *done = tl_postgres_run(
         &database->postgres,
         "UPDATE queue_generations SET event = $3, last_at = to_timestamp($4::float8 / 1000) "
@@ -246,7 +242,8 @@ const unsigned char *tl_database_key(const struct tl_database *database)
 
 /* Of a note: generation, event, time, detail. */
 struct values {
-    char id[NUMBER_SIZE], event[NUMBER_SIZE], at[NUMBER_SIZE], detail[NUMBER_SIZE];
+    char id[TL_POSTGRES_TEXT], event[TL_POSTGRES_TEXT], at[TL_POSTGRES_TEXT],
+        detail[TL_POSTGRES_TEXT];
 };
 
 static bool run_note(struct tl_database *database, const struct values *v, const char *sql, int n,
@@ -259,10 +256,11 @@ static bool run_note(struct tl_database *database, const struct values *v, const
 static bool note_begins(struct tl_database *database, struct tl_archive_note *whole,
                         const struct values *v, struct tl_error *err)
 {
-    char since[NUMBER_SIZE];
+    char since[TL_POSTGRES_TEXT];
     const char *reason = tl_leaf_gap_name(tl_note_number(&whole->note));
-    const char *const values[] = {v->id,     v->event, v->at,
-                                  v->detail, reason,   number(tl_note_number(&whole->note), since)};
+    const char *const values[] = {v->id,  v->event,
+                                  v->at,  v->detail,
+                                  reason, tl_postgres_text(tl_note_number(&whole->note), since)};
     return tl_postgres_do(&database->postgres,
                           "INSERT INTO queue_gaps VALUES ($1, $2, $5, to_timestamp($6::float8 / "
                           "1000), to_timestamp($3::float8 / 1000), $4)",
@@ -279,8 +277,9 @@ static bool note_begins(struct tl_database *database, struct tl_archive_note *wh
 static bool note_ended(struct tl_database *database, const struct values *v, const char *status,
                        struct tl_error *err)
 {
-    char seq[NUMBER_SIZE] = "0", most[NUMBER_SIZE];
-    const char *const values[] = {v->id, v->event, v->at, status, seq, number(ROWS_AT_ONCE, most)};
+    char seq[TL_POSTGRES_TEXT] = "0", most[TL_POSTGRES_TEXT];
+    const char *const values[] = {v->id,  v->event, v->at,
+                                  status, seq,      tl_postgres_text(ROWS_AT_ONCE, most)};
     for (;;) {
         PGresult *last = tl_postgres_run(
             &database->postgres,
@@ -337,14 +336,14 @@ static bool note_drawn(struct tl_database *database, struct tl_archive_note *who
 static bool note_forgotten(struct tl_database *database, struct tl_archive_batch *batch,
                            struct tl_archive_note *whole, struct tl_error *err)
 {
-    char queue[NUMBER_SIZE], name[TL_VISITOR_MAX + 1];
+    char queue[TL_POSTGRES_TEXT], name[TL_VISITOR_MAX + 1];
     const char *visitor;
     size_t length;
     if (!tl_note_name(&whole->note, &visitor, &length))
         return true;
     tl_rows_name(tl_database_key(database), visitor, length, name);
-    const char *const values[] = {number((uint64_t)batch->parts[whole->part].queue_id, queue),
-                                  name};
+    const char *const values[] = {
+        tl_postgres_text((uint64_t)batch->parts[whole->part].queue_id, queue), name};
     return tl_postgres_do(&database->postgres,
                           "UPDATE queue_entries SET visitor = NULL WHERE visitor = $2 AND "
                           "generation_id IN (SELECT generation_id FROM queue_generations WHERE "
@@ -368,10 +367,10 @@ static bool note_forgotten(struct tl_database *database, struct tl_archive_batch
 static void set_values(const struct tl_archive_batch *batch, const struct tl_archive_note *whole,
                        struct values *v)
 {
-    number((uint64_t)batch->parts[whole->part].generation_id, v->id);
-    number(whole->event, v->event);
-    number((uint64_t)whole->at_ms, v->at);
-    number(whole->note.detail, v->detail);
+    tl_postgres_text((uint64_t)batch->parts[whole->part].generation_id, v->id);
+    tl_postgres_text(whole->event, v->event);
+    tl_postgres_text((uint64_t)whole->at_ms, v->at);
+    tl_postgres_text(whole->note.detail, v->detail);
 }
 
 static bool write_note(struct tl_database *database, struct tl_archive_batch *batch,
@@ -466,9 +465,9 @@ bool tl_database_write(struct tl_database *database, struct tl_archive_batch *ba
 bool tl_database_sweep(struct tl_database *database, int64_t kept_ms, unsigned *n, bool *again,
                        struct tl_error *err)
 {
-    char seconds[NUMBER_SIZE], most[NUMBER_SIZE];
-    const char *const values[] = {number((uint64_t)(kept_ms / 1000), seconds),
-                                  number(ROWS_AT_ONCE, most)};
+    char seconds[TL_POSTGRES_TEXT], most[TL_POSTGRES_TEXT];
+    const char *const values[] = {tl_postgres_text((uint64_t)(kept_ms / 1000), seconds),
+                                  tl_postgres_text(ROWS_AT_ONCE, most)};
     PGresult *done = tl_postgres_run(&database->postgres,
                                      "SELECT * FROM sweep($1::bigint * interval '1 second', $2)", 2,
                                      values, err);

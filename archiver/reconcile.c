@@ -15,18 +15,11 @@
 #define ROWS    "5000" /* entries of PostgreSQL that a step looks at; `size` counts them so */
 
 enum {
-    NUMBER_SIZE = 24,
     STEP_SIZE = 500,  /* of what is to be compared, done by a step */
     LATER_MS = 1000,  /* until a queue is looked at again that cannot be compared now */
     WRITTEN_MS = 200, /* until PostgreSQL has more */
     MOST = 100        /* differences that PostgreSQL keeps of a queue */
 };
-
-static const char *text_of(uint64_t value, char text[NUMBER_SIZE])
-{
-    snprintf(text, NUMBER_SIZE, "%" PRIu64, value);
-    return text;
-}
 
 static void drop_page(struct tl_reconcile *reconcile)
 {
@@ -92,9 +85,9 @@ static PGresult *run(struct tl_database *database, const char *sql, int n,
 static bool look_at_database(struct tl_reconcile *reconcile, struct tl_database *database,
                              uint64_t event, bool *is_written, struct tl_error *err)
 {
-    char id[NUMBER_SIZE], noted[NUMBER_SIZE];
-    const char *const values[] = {text_of((uint64_t)reconcile->generation_id, id),
-                                  text_of(event, noted)};
+    char id[TL_POSTGRES_TEXT], noted[TL_POSTGRES_TEXT];
+    const char *const values[] = {tl_postgres_text((uint64_t)reconcile->generation_id, id),
+                                  tl_postgres_text(event, noted)};
     PGresult *found = run(database,
                           "SELECT event >= $2, (SELECT count(*) FROM queue_differences WHERE "
                           "generation_id = $1) FROM queue_generations WHERE generation_id = $1",
@@ -120,17 +113,17 @@ struct comparison {
 static bool compare(struct tl_reconcile *reconcile, struct tl_database *database, const char *queue,
                     const struct comparison *with, struct tl_error *err)
 {
-    char id[NUMBER_SIZE], event[NUMBER_SIZE], began[NUMBER_SIZE], past[NUMBER_SIZE],
-        last[NUMBER_SIZE];
+    char id[TL_POSTGRES_TEXT], event[TL_POSTGRES_TEXT], began[TL_POSTGRES_TEXT],
+        past[TL_POSTGRES_TEXT], last[TL_POSTGRES_TEXT];
     struct tl_portion_texts texts;
     if (!tl_portion_texts(with->portion, &texts, err))
         return false;
-    const char *const values[] = {text_of((uint64_t)reconcile->generation_id, id),
+    const char *const values[] = {tl_postgres_text((uint64_t)reconcile->generation_id, id),
                                   with->state,
-                                  text_of(with->event, event),
-                                  text_of(reconcile->event, began),
-                                  text_of(with->past, past),
-                                  text_of(with->last, last),
+                                  tl_postgres_text(with->event, event),
+                                  tl_postgres_text(reconcile->event, began),
+                                  tl_postgres_text(with->past, past),
+                                  tl_postgres_text(with->last, last),
                                   texts.seqs.data,
                                   texts.lanes.data,
                                   texts.visitors.data,
@@ -154,7 +147,7 @@ static enum tl_reconcile_step begin(struct tl_reconcile *reconcile, struct tl_da
                                     const struct tl_held_queue *held, int64_t round_ms,
                                     int64_t now_ms, struct tl_error *err)
 {
-    char generation[NUMBER_SIZE];
+    char generation[TL_POSTGRES_TEXT];
     reconcile->page = ask_sessions(held, "0", err);
     if (reconcile->page == NULL)
         return TL_RECONCILE_STORE_FAILED;
@@ -166,7 +159,8 @@ static enum tl_reconcile_step begin(struct tl_reconcile *reconcile, struct tl_da
     reconcile->event = tl_reply_number(reconcile->page, TL_RECONCILE_EVENT);
     snprintf(reconcile->store, sizeof(reconcile->store), "%s",
              tl_reply_text(reconcile->page, TL_RECONCILE_STORE));
-    const char *const values[] = {held->keys.queue, text_of(reconcile->generation, generation)};
+    const char *const values[] = {held->keys.queue,
+                                  tl_postgres_text(reconcile->generation, generation)};
     PGresult *found = run(database,
                           "INSERT INTO queue_rounds AS r (generation_id, began_at) SELECT "
                           "generation_id, clock_timestamp() FROM queue_generations JOIN queues "
@@ -194,8 +188,8 @@ static enum tl_reconcile_step begin(struct tl_reconcile *reconcile, struct tl_da
 static enum tl_reconcile_step finish(struct tl_reconcile *reconcile, struct tl_database *database,
                                      int64_t round_ms, int64_t now_ms, struct tl_error *err)
 {
-    char id[NUMBER_SIZE];
-    const char *const values[] = {text_of((uint64_t)reconcile->generation_id, id),
+    char id[TL_POSTGRES_TEXT];
+    const char *const values[] = {tl_postgres_text((uint64_t)reconcile->generation_id, id),
                                   reconcile->began_at};
     const int64_t next_ms = reconcile->began_ms + round_ms;
     bool ok = tl_postgres_do(&database->postgres,
@@ -274,13 +268,13 @@ static bool compare_missing(struct tl_reconcile *reconcile, struct tl_database *
 static PGresult *sum_up(const struct tl_reconcile *reconcile, struct tl_database *database,
                         struct tl_error *err)
 {
-    char id[NUMBER_SIZE], past[NUMBER_SIZE], last[NUMBER_SIZE], event[NUMBER_SIZE],
-        began[NUMBER_SIZE];
+    char id[TL_POSTGRES_TEXT], past[TL_POSTGRES_TEXT], last[TL_POSTGRES_TEXT],
+        event[TL_POSTGRES_TEXT], began[TL_POSTGRES_TEXT];
     const char *const values[] = {
-        text_of((uint64_t)reconcile->generation_id, id), text_of(reconcile->past, past),
-        text_of(reconcile->last, last),
-        text_of(tl_reply_number(reconcile->page, TL_RECONCILE_EVENT), event),
-        text_of(reconcile->event, began)};
+        tl_postgres_text((uint64_t)reconcile->generation_id, id),
+        tl_postgres_text(reconcile->past, past), tl_postgres_text(reconcile->last, last),
+        tl_postgres_text(tl_reply_number(reconcile->page, TL_RECONCILE_EVENT), event),
+        tl_postgres_text(reconcile->event, began)};
     return run(
         database,
         "SELECT encode(sha256(convert_to(coalesce(string_agg(visitor || ' ' || lane || ' ' "
@@ -313,7 +307,7 @@ static bool compare_line(struct tl_reconcile *reconcile, struct tl_database *dat
                                           .portion = &portion},
                      err);
     ok = ok && compare_missing(reconcile, database, queue, PQgetvalue(found, 0, 1), err);
-    *n = ok ? portion.n + strtoull(PQgetvalue(found, 0, 2), NULL, 10) : 0;
+    *n = ok ? portion.n + tl_postgres_number(found, 0, 2) : 0;
     PQclear(found);
     tl_portion_free(&portion);
     reconcile->past = reconcile->last;
@@ -324,15 +318,14 @@ static bool compare_line(struct tl_reconcile *reconcile, struct tl_database *dat
 static bool find_last(struct tl_reconcile *reconcile, struct tl_database *database,
                       struct tl_error *err)
 {
-    char id[NUMBER_SIZE], past[NUMBER_SIZE];
-    const char *const values[] = {text_of((uint64_t)reconcile->generation_id, id),
-                                  text_of(reconcile->past, past)};
+    char id[TL_POSTGRES_TEXT], past[TL_POSTGRES_TEXT];
+    const char *const values[] = {tl_postgres_text((uint64_t)reconcile->generation_id, id),
+                                  tl_postgres_text(reconcile->past, past)};
     PGresult *found = run(database,
                           "SELECT seq FROM queue_entries WHERE generation_id = $1 AND seq > $2 "
                           "ORDER BY seq OFFSET " ROWS " LIMIT 1",
                           2, values, err);
-    reconcile->last =
-        PQntuples(found) > 0 ? strtoull(PQgetvalue(found, 0, 0), NULL, 10) : TL_PLACE_SEQ_MAX;
+    reconcile->last = PQntuples(found) > 0 ? tl_postgres_number(found, 0, 0) : TL_PLACE_SEQ_MAX;
     PQclear(found);
     return found != NULL;
 }

@@ -36,23 +36,11 @@
     "('completed', 'unclaimed')))"
 
 enum {
-    NUMBER_SIZE = 24,
     COLUMNS = 6,
     AT_ONCE = 500,     /* visitors, in one call */
     RETRY_MS = 10000,  /* after what may pass */
     RECENT_MS = 60000, /* what an old copy lacks at most, to go on as of that */
 };
-
-static const char *text_of(uint64_t value, char text[NUMBER_SIZE])
-{
-    snprintf(text, NUMBER_SIZE, "%" PRIu64, value);
-    return text;
-}
-
-static uint64_t number_at(const PGresult *rows, int row, int column)
-{
-    return strtoull(PQgetvalue(rows, row, column), NULL, 10);
-}
 
 /* ---- the function ---- */
 
@@ -143,8 +131,8 @@ static bool read_present(struct tl_restore *restore, const struct tl_held_queue 
 static bool find_lost(struct tl_restore *restore, struct tl_database *database, const char *queue,
                       const char **why, struct tl_error *err)
 {
-    char present[NUMBER_SIZE];
-    const char *const values[] = {queue, text_of(restore->present, present)};
+    char present[TL_POSTGRES_TEXT];
+    const char *const values[] = {queue, tl_postgres_text(restore->present, present)};
     PGresult *found = tl_postgres_run(
         &database->postgres,
         "SELECT generation_id, generation, event, deleted_at IS NOT NULL, "
@@ -166,9 +154,9 @@ static bool find_lost(struct tl_restore *restore, struct tl_database *database, 
         *why = "old";
     } else {
         *why = NULL;
-        restore->generation_id = (int)number_at(found, 0, 0);
-        restore->generation = number_at(found, 0, 1);
-        restore->event = number_at(found, 0, 2);
+        restore->generation_id = (int)tl_postgres_number(found, 0, 0);
+        restore->generation = tl_postgres_number(found, 0, 1);
+        restore->event = tl_postgres_number(found, 0, 2);
         restore->is_whole = PQgetvalue(found, 0, 5)[0] == 't';
     }
     PQclear(found);
@@ -178,8 +166,8 @@ static bool find_lost(struct tl_restore *restore, struct tl_database *database, 
 /* fronts: none where the archive does not know yet all who waited. */
 static bool count(struct tl_restore *restore, struct tl_database *database, struct tl_error *err)
 {
-    char id[NUMBER_SIZE];
-    const char *const values[] = {text_of((uint64_t)restore->generation_id, id)};
+    char id[TL_POSTGRES_TEXT];
+    const char *const values[] = {tl_postgres_text((uint64_t)restore->generation_id, id)};
     PGresult *lanes = tl_postgres_run(
         &database->postgres,
         "SELECT lane, max(seq), coalesce(min(seq) FILTER (WHERE status = 'waiting') - 1, max(seq)),"
@@ -190,14 +178,14 @@ static bool count(struct tl_restore *restore, struct tl_database *database, stru
     memset(restore->totals, 0, sizeof(restore->totals));
     memset(restore->fronts, 0, sizeof(restore->fronts));
     for (int i = 0; i < PQntuples(lanes); i++) {
-        uint64_t lane = number_at(lanes, i, 0), last = number_at(lanes, i, 1),
-                 front = number_at(lanes, i, 2);
+        uint64_t lane = tl_postgres_number(lanes, i, 0), last = tl_postgres_number(lanes, i, 1),
+                 front = tl_postgres_number(lanes, i, 2);
         if (lane < TL_LANES_MAX && restore->is_whole)
             restore->fronts[lane] = front;
         restore->last_seq = last > restore->last_seq ? last : restore->last_seq;
-        restore->size += number_at(lanes, i, 3);
+        restore->size += tl_postgres_number(lanes, i, 3);
         for (int k = 0; k < TL_RESTORE_TOTALS; k++)
-            restore->totals[k] += number_at(lanes, i, 4 + k);
+            restore->totals[k] += tl_postgres_number(lanes, i, 4 + k);
     }
     PQclear(lanes);
     return lanes != NULL;
@@ -209,8 +197,8 @@ static bool count(struct tl_restore *restore, struct tl_database *database, stru
 static bool find_present(struct tl_restore *restore, struct tl_database *database,
                          const char *queue, const char **why, struct tl_error *err)
 {
-    char present[NUMBER_SIZE];
-    const char *const values[] = {queue, text_of(restore->present, present)};
+    char present[TL_POSTGRES_TEXT];
+    const char *const values[] = {queue, tl_postgres_text(restore->present, present)};
     PGresult *rows = tl_postgres_run(&database->postgres,
                                      "SELECT generation_id, deleted_at IS NOT NULL, "
                                      "coalesce(extract(epoch FROM last_at) * 1000, 0)::bigint "
@@ -226,8 +214,8 @@ static bool find_present(struct tl_restore *restore, struct tl_database *databas
     else
         *why = database->pseudonyms ? "pseudonyms" : NULL;
     if (*why == NULL) {
-        restore->generation_id = (int)number_at(rows, 0, 0);
-        restore->last_ms = number_at(rows, 0, 2);
+        restore->generation_id = (int)tl_postgres_number(rows, 0, 0);
+        restore->last_ms = tl_postgres_number(rows, 0, 2);
     }
     PQclear(rows);
     return true;
@@ -239,10 +227,11 @@ static bool find_present(struct tl_restore *restore, struct tl_database *databas
 static bool find_later(struct tl_restore *restore, struct tl_database *database, bool is_drawn,
                        const char **why, struct tl_error *err)
 {
-    char id[NUMBER_SIZE], found[NUMBER_SIZE], base[NUMBER_SIZE];
+    char id[TL_POSTGRES_TEXT], found[TL_POSTGRES_TEXT], base[TL_POSTGRES_TEXT];
     /* The partition is known when the statement begins: it reads no other one. */
-    const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
-                                  text_of(restore->found, found), text_of(restore->base, base)};
+    const char *const values[] = {tl_postgres_text((uint64_t)restore->generation_id, id),
+                                  tl_postgres_text(restore->found, found),
+                                  tl_postgres_text(restore->base, base)};
     PGresult *rows =
         tl_postgres_run(&database->postgres,
                         "SELECT coalesce(max(event), 0), coalesce(max(seq), 0), "
@@ -253,12 +242,12 @@ static bool find_later(struct tl_restore *restore, struct tl_database *database,
     if (rows == NULL)
         return false;
     restore->generation = restore->present;
-    restore->event = number_at(rows, 0, 0);
-    restore->last_seq = number_at(rows, 0, 1);
-    restore->size = number_at(rows, 0, 3);
+    restore->event = tl_postgres_number(rows, 0, 0);
+    restore->last_seq = tl_postgres_number(rows, 0, 1);
+    restore->size = tl_postgres_number(rows, 0, 3);
     if (restore->event == 0)
         *why = "whole";
-    else if (!is_drawn && number_at(rows, 0, 2) > 0)
+    else if (!is_drawn && tl_postgres_number(rows, 0, 2) > 0)
         *why = "draw";
     PQclear(rows);
     return true;
@@ -268,17 +257,19 @@ static bool find_later(struct tl_restore *restore, struct tl_database *database,
 static bool count_later(struct tl_restore *restore, struct tl_database *database,
                         struct tl_error *err)
 {
-    char id[NUMBER_SIZE], found[NUMBER_SIZE], base[NUMBER_SIZE], seq[NUMBER_SIZE];
-    const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
-                                  text_of(restore->found, found), text_of(restore->base, base),
-                                  text_of(restore->found_seq, seq)};
+    char id[TL_POSTGRES_TEXT], found[TL_POSTGRES_TEXT], base[TL_POSTGRES_TEXT],
+        seq[TL_POSTGRES_TEXT];
+    const char *const values[] = {tl_postgres_text((uint64_t)restore->generation_id, id),
+                                  tl_postgres_text(restore->found, found),
+                                  tl_postgres_text(restore->base, base),
+                                  tl_postgres_text(restore->found_seq, seq)};
     PGresult *rows = tl_postgres_run(&database->postgres,
                                      "SELECT " TOTALS " FROM queue_entries WHERE generation_id = "
                                      "$1 AND event > $2 AND event < $3 AND seq > $4",
                                      4, values, err);
     memset(restore->fronts, 0, sizeof(restore->fronts));
     for (int k = 0; rows != NULL && k < TL_RESTORE_TOTALS; k++)
-        restore->totals[k] = number_at(rows, 0, k);
+        restore->totals[k] = tl_postgres_number(rows, 0, k);
     PQclear(rows);
     return rows != NULL;
 }
@@ -288,10 +279,12 @@ static bool count_later(struct tl_restore *restore, struct tl_database *database
 static PGresult *fetch_later(struct tl_restore *restore, struct tl_database *database,
                              struct tl_error *err)
 {
-    char id[NUMBER_SIZE], after[NUMBER_SIZE], found[NUMBER_SIZE], base[NUMBER_SIZE];
-    const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
-                                  text_of(restore->cursor, after), text_of(restore->found, found),
-                                  text_of(restore->base, base)};
+    char id[TL_POSTGRES_TEXT], after[TL_POSTGRES_TEXT], found[TL_POSTGRES_TEXT],
+        base[TL_POSTGRES_TEXT];
+    const char *const values[] = {tl_postgres_text((uint64_t)restore->generation_id, id),
+                                  tl_postgres_text(restore->cursor, after),
+                                  tl_postgres_text(restore->found, found),
+                                  tl_postgres_text(restore->base, base)};
     return tl_postgres_run(&database->postgres,
                            VISITORS
                            "event > $3 AND event < $4 AND status IS NOT NULL AND NOT EXISTS "
@@ -403,9 +396,9 @@ static enum tl_restore_step bring_settings(struct tl_restore *restore, struct tl
                                            struct tl_database *database,
                                            const struct tl_held_queue *held, struct tl_error *err)
 {
-    char present[NUMBER_SIZE];
+    char present[TL_POSTGRES_TEXT];
     const char *notice = "";
-    const char *const values[] = {held->keys.queue, text_of(restore->present, present)};
+    const char *const values[] = {held->keys.queue, tl_postgres_text(restore->present, present)};
     struct tl_actor actor;
     struct tl_args args = {0};
     PGresult *rows = tl_postgres_run(&database->postgres, SETTINGS, 2, values, err);
@@ -430,15 +423,15 @@ static enum tl_restore_step bring_settings(struct tl_restore *restore, struct tl
 static PGresult *fetch(struct tl_restore *restore, struct tl_database *database,
                        struct tl_error *err)
 {
-    char id[NUMBER_SIZE], after[NUMBER_SIZE], now[NUMBER_SIZE],
-        fronts[TL_LANES_MAX * NUMBER_SIZE + 2] = "{";
+    char id[TL_POSTGRES_TEXT], after[TL_POSTGRES_TEXT], now[TL_POSTGRES_TEXT],
+        fronts[TL_LANES_MAX * TL_POSTGRES_TEXT + 2] = "{";
     size_t length = 1;
     for (size_t lane = 0; lane < TL_LANES_MAX; lane++)
         length += (size_t)snprintf(fronts + length, sizeof(fronts) - length, "%" PRIu64 "%c",
                                    restore->fronts[lane], lane + 1 < TL_LANES_MAX ? ',' : '}');
-    const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
-                                  text_of(restore->cursor % TL_LANE, after), fronts,
-                                  text_of(restore->now_ms, now)};
+    const char *const values[] = {tl_postgres_text((uint64_t)restore->generation_id, id),
+                                  tl_postgres_text(restore->cursor % TL_LANE, after), fronts,
+                                  tl_postgres_text(restore->now_ms, now)};
     return restore->cursor < TL_LANE
                ? tl_postgres_run(&database->postgres,
                                  VISITORS "status = 'active' ORDER BY seq LIMIT " FETCHED, 2,
@@ -473,9 +466,9 @@ static enum tl_restore_step bring(struct tl_restore *restore, const struct tl_he
 static bool note_gap(const struct tl_restore *restore, struct tl_database *database,
                      struct tl_error *err)
 {
-    char id[NUMBER_SIZE], present[NUMBER_SIZE];
-    const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
-                                  text_of(restore->present, present)};
+    char id[TL_POSTGRES_TEXT], present[TL_POSTGRES_TEXT];
+    const char *const values[] = {tl_postgres_text((uint64_t)restore->generation_id, id),
+                                  tl_postgres_text(restore->present, present)};
     return tl_postgres_do(&database->postgres,
                           "SELECT open_generation(name, $2::bigint) FROM queue_generations "
                           "JOIN queues USING (queue_id) WHERE generation_id = $1",
@@ -533,7 +526,8 @@ static enum tl_restore_step go_on(struct tl_restore *restore, struct tl_process 
                                                  : finish(restore, process, database, held, err);
     for (int first = 0; restore->active && first < n; first += AT_ONCE) {
         int last = first + AT_ONCE < n ? first + AT_ONCE - 1 : n - 1;
-        step = bring(restore, held, rows, first, kind + number_at(rows, last, COLUMNS), err);
+        step =
+            bring(restore, held, rows, first, kind + tl_postgres_number(rows, last, COLUMNS), err);
     }
     PQclear(rows);
     return step;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/archive/postgres.h"
@@ -169,6 +171,17 @@ bool tl_postgres_do(struct tl_postgres *postgres, const char *sql, int n, const 
     PGresult *result = tl_postgres_run(postgres, sql, n, values, err);
     PQclear(result);
     return result != NULL;
+}
+
+const char *tl_postgres_text(uint64_t number, char text[TL_POSTGRES_TEXT])
+{
+    snprintf(text, TL_POSTGRES_TEXT, "%" PRIu64, number);
+    return text;
+}
+
+uint64_t tl_postgres_number(const PGresult *rows, int row, int column)
+{
+    return strtoull(PQgetvalue(rows, row, column), NULL, 10);
 }
 
 bool tl_postgres_copy(struct tl_postgres *postgres, const char *sql, const char *bytes,

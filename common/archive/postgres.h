@@ -43,6 +43,11 @@ PGresult *tl_postgres_run(struct tl_postgres *postgres, const char *sql, int n,
 /* The same when the result does not matter; without texts the statement may be several. */
 bool tl_postgres_do(struct tl_postgres *postgres, const char *sql, int n, const char *const *values,
                     struct tl_error *err);
+/* A number as a text for $1 and so on; returns the text. */
+enum { TL_POSTGRES_TEXT = 24 };
+const char *tl_postgres_text(uint64_t number, char text[TL_POSTGRES_TEXT]);
+/* A column that is no negative number; 0 for NULL. */
+uint64_t tl_postgres_number(const PGresult *rows, int row, int column);
 /* COPY ... FROM STDIN of these bytes. */
 bool tl_postgres_copy(struct tl_postgres *postgres, const char *sql, const char *bytes,
                       size_t length, struct tl_error *err);

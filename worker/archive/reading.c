@@ -7,22 +7,9 @@
 #include "worker/archive/reading.h"
 
 enum {
-    NUMBER = 24,
     STRETCHES_MAX = 1 << 18,
     FRESH_MS = 10000, /* an outline, or that there is none, counts this long */
 };
-
-static const char *number(uint64_t value, char text[NUMBER])
-{
-    snprintf(text, NUMBER, "%" PRIu64, value);
-    return text;
-}
-
-/* 0 for NULL. */
-static uint64_t cell(const PGresult *rows, int row, int column)
-{
-    return strtoull(PQgetvalue(rows, row, column), NULL, 10);
-}
 
 void tl_reading_clear(struct tl_reading *reading)
 {
@@ -56,11 +43,11 @@ static bool find_generation(struct tl_reading *reading, const char *queue, struc
         return false;
     *found = (struct generation){0};
     if (PQntuples(rows) > 0)
-        *found = (struct generation){.id = (int)cell(rows, 0, 0),
-                                     .event = cell(rows, 0, 1),
-                                     .as_of_ms = (int64_t)cell(rows, 0, 2),
+        *found = (struct generation){.id = (int)tl_postgres_number(rows, 0, 0),
+                                     .event = tl_postgres_number(rows, 0, 1),
+                                     .as_of_ms = (int64_t)tl_postgres_number(rows, 0, 2),
                                      .deleted = PQgetvalue(rows, 0, 3)[0] == 't',
-                                     .number = cell(rows, 0, 4)};
+                                     .number = tl_postgres_number(rows, 0, 4)};
     PQclear(rows);
     return true;
 }
@@ -98,8 +85,8 @@ static bool is_fresh(const struct tl_reading *reading, int64_t read_ms)
  * not known while nothing of the record has come, which begins with the creation of the queue. */
 static bool take_rules(struct tl_reading *reading, struct tl_outline *outline, struct tl_error *err)
 {
-    char id[NUMBER];
-    const char *const values[] = {number((uint64_t)outline->generation_id, id)};
+    char id[TL_POSTGRES_TEXT];
+    const char *const values[] = {tl_postgres_text((uint64_t)outline->generation_id, id)};
     if (is_fresh(reading, outline->rules_ms))
         return true;
     static const char sql[] = "SELECT coalesce(" LAST(
@@ -122,10 +109,11 @@ static void take_stretches(struct tl_outline *outline, const PGresult *rows)
     outline->stretches = calloc(outline->n + 1, sizeof(*outline->stretches));
     outline->known = outline->stretches != NULL && outline->n < STRETCHES_MAX;
     for (size_t i = 0; outline->known && i < outline->n; i++) {
-        outline->stretches[i] = (struct tl_stretch){.lane = (unsigned)cell(rows, (int)i, 0),
-                                                    .stretch = cell(rows, (int)i, 1),
-                                                    .before = before};
-        before += cell(rows, (int)i, 2);
+        outline->stretches[i] =
+            (struct tl_stretch){.lane = (unsigned)tl_postgres_number(rows, (int)i, 0),
+                                .stretch = tl_postgres_number(rows, (int)i, 1),
+                                .before = before};
+        before += tl_postgres_number(rows, (int)i, 2);
     }
     if (outline->stretches != NULL)
         outline->stretches[outline->n].before = before;
@@ -136,12 +124,13 @@ static void take_stretches(struct tl_outline *outline, const PGresult *rows)
 static bool take_outline(struct tl_reading *reading, const struct generation *generation,
                          struct tl_outline *outline, struct tl_error *err)
 {
-    char id[NUMBER], stretch[NUMBER], most[NUMBER];
+    char id[TL_POSTGRES_TEXT], stretch[TL_POSTGRES_TEXT], most[TL_POSTGRES_TEXT];
     if ((outline->known && outline->event == generation->event) ||
         is_fresh(reading, outline->fetched_ms))
         return true;
-    const char *const values[] = {number((uint64_t)generation->id, id), number(TL_STRETCH, stretch),
-                                  number(STRETCHES_MAX, most)};
+    const char *const values[] = {tl_postgres_text((uint64_t)generation->id, id),
+                                  tl_postgres_text(TL_STRETCH, stretch),
+                                  tl_postgres_text(STRETCHES_MAX, most)};
     PGresult *rows = tl_postgres_run(&reading->postgres,
                                      "SELECT lane, seq / $2::bigint, count(*) FROM queue_entries "
                                      "WHERE generation_id = $1 AND status = 'waiting' "
@@ -237,14 +226,15 @@ bool tl_reading_place(struct tl_reading *reading, struct tl_archive_job *job, st
 {
     struct tl_archived_place *place = &job->place;
     struct generation generation;
-    char id[NUMBER], seq[NUMBER], from[NUMBER];
+    char id[TL_POSTGRES_TEXT], seq[TL_POSTGRES_TEXT], from[TL_POSTGRES_TEXT];
     if (!find_generation(reading, job->queue, &generation, err))
         return false;
     job->found = TL_ARCHIVE_NONE;
     if (generation.id == 0)
         return true;
-    const char *const values[] = {number((uint64_t)generation.id, id), number(job->seq, seq),
-                                  number(job->seq - job->seq % TL_STRETCH, from)};
+    const char *const values[] = {tl_postgres_text((uint64_t)generation.id, id),
+                                  tl_postgres_text(job->seq, seq),
+                                  tl_postgres_text(job->seq - job->seq % TL_STRETCH, from)};
     PGresult *rows = tl_postgres_run(
         &reading->postgres,
         "SELECT status, lane, serial, (extract(epoch FROM deadline) * 1000)::bigint, "
@@ -264,14 +254,14 @@ bool tl_reading_place(struct tl_reading *reading, struct tl_archive_job *job, st
         *place = (struct tl_archived_place){
             .state = {.status = status_of(status),
                       .reason = reason_of(status),
-                      .deadline_ms = (int64_t)cell(rows, 0, 3)},
+                      .deadline_ms = (int64_t)tl_postgres_number(rows, 0, 3)},
             .deleted = generation.deleted,
-            .lane = (unsigned)cell(rows, 0, 1),
-            .serial = (uint32_t)cell(rows, 0, 2),
+            .lane = (unsigned)tl_postgres_number(rows, 0, 1),
+            .serial = (uint32_t)tl_postgres_number(rows, 0, 2),
             .as_of_ms = generation.as_of_ms,
         };
         const struct standing standing = {.drawn = PQgetvalue(rows, 0, 4)[0] == 't',
-                                          .before = cell(rows, 0, 5)};
+                                          .before = tl_postgres_number(rows, 0, 5)};
         if (place->state.status == TL_LINE_WAITING)
             ok = take_position(reading, &generation, &standing, job, err);
     }

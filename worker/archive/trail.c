@@ -12,22 +12,10 @@
 #include "worker/archive/reading.h"
 
 enum {
-    NUMBER = 24,
     TILES_MAX = 24,      /* that a proof needs at most */
     GENERATIONS_MAX = 8, /* of a queue, in which a place is looked for */
     TILE_BYTES = TL_TLOG_TILE * TL_TLOG_HASH_BYTES
 };
-
-static const char *number(uint64_t value, char text[NUMBER])
-{
-    snprintf(text, NUMBER, "%" PRIu64, value);
-    return text;
-}
-
-static uint64_t cell(const PGresult *rows, int row, int column)
-{
-    return strtoull(PQgetvalue(rows, row, column), NULL, 10);
-}
 
 /* The bytes of a bytea. NULL when out of memory; freed with PQfreemem. */
 static unsigned char *bytes_of(const PGresult *rows, int row, int column, size_t *length)
@@ -63,8 +51,8 @@ static bool take_bytes(struct tl_archive_job *job, const void *bytes, size_t len
 bool tl_reading_checkpoint(struct tl_reading *reading, struct tl_archive_job *job,
                            struct tl_error *err)
 {
-    char generation[NUMBER];
-    const char *const values[] = {job->queue, number(job->generation, generation)};
+    char generation[TL_POSTGRES_TEXT];
+    const char *const values[] = {job->queue, tl_postgres_text(job->generation, generation)};
     PGresult *rows =
         tl_postgres_run(&reading->postgres, "SELECT checkpoint FROM " TRAIL, 2, values, err);
     if (rows == NULL)
@@ -92,10 +80,10 @@ static size_t length_of(const struct tl_trail_tile *tile, const unsigned char *b
 
 bool tl_reading_tile(struct tl_reading *reading, struct tl_archive_job *job, struct tl_error *err)
 {
-    char generation[NUMBER], level[NUMBER], n[NUMBER];
+    char generation[TL_POSTGRES_TEXT], level[TL_POSTGRES_TEXT], n[TL_POSTGRES_TEXT];
     snprintf(level, sizeof(level), "%d", job->tile.level);
-    const char *const values[] = {job->queue, number(job->generation, generation), level,
-                                  number(job->tile.n, n)};
+    const char *const values[] = {job->queue, tl_postgres_text(job->generation, generation), level,
+                                  tl_postgres_text(job->tile.n, n)};
     PGresult *rows =
         tl_postgres_run(&reading->postgres,
                         "SELECT bytes FROM trail_tiles WHERE generation_id = (SELECT generation_id "
@@ -128,10 +116,10 @@ bool tl_reading_tile(struct tl_reading *reading, struct tl_archive_job *job, str
 static bool find_leaf(struct tl_reading *reading, const struct tl_archive_job *job,
                       uint64_t *generation_id, struct tl_error *err)
 {
-    char most[NUMBER], seq[NUMBER], generation[NUMBER];
+    char most[TL_POSTGRES_TEXT], seq[TL_POSTGRES_TEXT], generation[TL_POSTGRES_TEXT];
     struct tl_archived_proof *proof = job->proof;
-    const char *const values[] = {job->queue, number(GENERATIONS_MAX, most),
-                                  number(job->generation, generation)};
+    const char *const values[] = {job->queue, tl_postgres_text(GENERATIONS_MAX, most),
+                                  tl_postgres_text(job->generation, generation)};
     PGresult *all = tl_postgres_run(
         &reading->postgres,
         "SELECT generation_id, generation FROM queues JOIN queue_generations USING (queue_id) JOIN "
@@ -141,8 +129,8 @@ static bool find_leaf(struct tl_reading *reading, const struct tl_archive_job *j
     bool ok = all != NULL;
     *generation_id = 0;
     for (int i = 0; ok && *generation_id == 0 && i < PQntuples(all); i++) {
-        const bool is_own = cell(all, i, 1) == job->generation;
-        const char *const place[] = {PQgetvalue(all, i, 0), number(job->seq, seq),
+        const bool is_own = tl_postgres_number(all, i, 1) == job->generation;
+        const char *const place[] = {PQgetvalue(all, i, 0), tl_postgres_text(job->seq, seq),
                                      is_own ? "t" : "f"};
         PGresult *rows = tl_postgres_run(&reading->postgres,
                                          "SELECT leaf FROM queue_entries WHERE generation_id = $1 "
@@ -151,9 +139,9 @@ static bool find_leaf(struct tl_reading *reading, const struct tl_archive_job *j
                                          3, place, err);
         ok = rows != NULL;
         if (ok && PQntuples(rows) > 0) {
-            *generation_id = cell(all, i, 0);
-            proof->generation = cell(all, i, 1);
-            proof->index = cell(rows, 0, 0);
+            *generation_id = tl_postgres_number(all, i, 0);
+            proof->generation = tl_postgres_number(all, i, 1);
+            proof->index = tl_postgres_number(rows, 0, 0);
         }
         PQclear(rows);
     }
@@ -187,7 +175,8 @@ static bool want(struct tiles *tiles, unsigned level, uint64_t n, struct tl_erro
 static int find_row(const PGresult *rows, int level, uint64_t n)
 {
     for (int row = 0; row < PQntuples(rows); row++)
-        if (strtol(PQgetvalue(rows, row, 0), NULL, 10) == level && cell(rows, row, 1) == n)
+        if (strtol(PQgetvalue(rows, row, 0), NULL, 10) == level &&
+            tl_postgres_number(rows, row, 1) == n)
             return row;
     return -1;
 }
@@ -304,7 +293,7 @@ static bool prove(struct tl_reading *reading, struct tl_archive_job *job, uint64
 /* The checkpoint is read after the leaf was found, so it includes it. */
 bool tl_reading_proof(struct tl_reading *reading, struct tl_archive_job *job, struct tl_error *err)
 {
-    char id[NUMBER];
+    char id[TL_POSTGRES_TEXT];
     uint64_t generation_id;
     job->found = TL_ARCHIVE_NONE;
     job->proof = calloc(1, sizeof(*job->proof));
@@ -314,7 +303,7 @@ bool tl_reading_proof(struct tl_reading *reading, struct tl_archive_job *job, st
         return false;
     if (generation_id == 0)
         return true;
-    const char *const values[] = {number(generation_id, id)};
+    const char *const values[] = {tl_postgres_text(generation_id, id)};
     PGresult *rows = tl_postgres_run(&reading->postgres,
                                      "SELECT size, checkpoint FROM trails WHERE generation_id = $1",
                                      1, values, err);
@@ -323,7 +312,7 @@ bool tl_reading_proof(struct tl_reading *reading, struct tl_archive_job *job, st
     bool ok = true;
     if (PQntuples(rows) > 0) {
         job->found = TL_ARCHIVE_FOUND;
-        job->proof->size = cell(rows, 0, 0);
+        job->proof->size = tl_postgres_number(rows, 0, 0);
         ok = take_bytes(job, PQgetvalue(rows, 0, 1), (size_t)PQgetlength(rows, 0, 1), err) &&
              prove(reading, job, generation_id, err);
     }

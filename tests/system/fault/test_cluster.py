@@ -32,7 +32,7 @@ SETTINGS = {"http": {"join_wait": "1s"}, "redis": {"timeout": "1s"}}
 
 def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
     """Each is served by its node alone, and the library is on every master. To each node a role has two connections, a
-    worker process three; and each of their stores asks one node for the map of the slots."""
+    worker process three; nobody keeps one to ask for the map of the slots."""
     system = start({queue: {"capacity": 1} | CALM for queue in QUEUES}, workers=2, settings=SETTINGS,
                    prepare=cluster.prepare)
     for queue in QUEUES:
@@ -46,8 +46,7 @@ def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
         assert sorted(keys) == sorted(f"tl:{{{queue}}}:state" for queue in queues)
         (library,) = master.ask("FUNCTION", "LIST", "LIBRARYNAME", "tellerline_*")
         assert library[1].startswith("tellerline_")
-    working, stores = len(by_master) * (3 * 2 + 2 * 3), 3 + 2 * 3
-    wait_until(lambda: sum(connections(master) for master in by_master) <= working + stores, PATIENCE,
+    wait_until(lambda: all(connections(master) <= 3 * 2 + 2 * 3 for master in by_master), PATIENCE,
                "no program has more connections than it needs", every=0.2)
     figure(f"connections of 2 workers and 3 roles to each node: {[connections(master) for master in by_master]}")
     listed = system.ctl("queue", "list", "-o", "json")
@@ -77,7 +76,7 @@ def test_idle_queues_cost_a_cluster_what_they_cost_one_redis(start, cluster, fig
     figure(f"{len(queues)} idle queues: {cost[0]:.0f} commands per second of one Redis, {cost[1]:.0f} of three nodes together; "
            f"{held[0]} connections to one Redis, at most {held[1]} to a node")
     assert cost[1] <= 1.1 * cost[0], cost
-    assert held[1] <= held[0] + 5, f"beyond that of one Redis only that for the map of the slots: {held}"
+    wait_until(lambda: all(connections(node) <= held[0] for node in stores[1]), PATIENCE, "no more to a node than to one Redis", every=0.2)
 
 
 @pytest.mark.long(seconds=25)

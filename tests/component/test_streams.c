@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -256,19 +258,26 @@ static long long listener_id(struct fixture *fixture)
     return id;
 }
 
+/* One stream is listened to, as at a node of a cluster. */
+static struct tl_store *listen_to_one(struct fixture *fixture, struct tl_streams *streams)
+{
+    struct tl_store *store = tl_store_new(
+        &(struct tl_redis_settings){.url = test_redis_url(fixture->server), .timeout_ms = 60000},
+        NULL);
+    assert_non_null(store);
+    assert_true(tl_store_connect(store, NULL));
+    assert_non_null(tl_streams_add(streams, fixture->keys[0].names[TL_KEY_EVENTS], NULL));
+    tl_streams_wait(streams, store, 0);
+    return store;
+}
+
 /* A turn that takes longer than TL_STREAMS_NODE_PING_MS leaves the answer unread. */
 static void a_slow_turn_closes_no_listener(void **state)
 {
     struct fixture *fixture = *state;
     static const char *const command[] = {"XREAD", NULL};
     struct tl_streams streams = {.command = command};
-    struct tl_store *store = tl_store_new(
-        &(struct tl_redis_settings){.url = test_redis_url(fixture->server), .timeout_ms = 60000},
-        NULL);
-    assert_non_null(store);
-    assert_true(tl_store_connect(store, NULL));
-    assert_non_null(tl_streams_add(&streams, fixture->keys[0].names[TL_KEY_EVENTS], NULL));
-    tl_streams_wait(&streams, store, 0);
+    struct tl_store *store = listen_to_one(fixture, &streams);
     const long long id = listener_id(fixture);
     for (int i = 0; i < 3; i++) {
         tl_reply_free(test_redis_call(fixture->redis, "CLIENT PAUSE 50 ALL")); /* no answer yet */
@@ -277,6 +286,35 @@ static void a_slow_turn_closes_no_listener(void **state)
         assert_int_equal(listener_id(fixture), id);
         (void)test_redis_number(fixture->redis, "DBSIZE"); /* by now the PING is answered */
     }
+    tl_streams_free(&streams);
+    tl_store_free(&store);
+}
+
+/* A connection breaks without a word: here another one, on which nobody answers, takes its place.
+ */
+static void a_listener_that_fell_silent_is_opened_again(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const command[] = {"XREAD", NULL};
+    struct tl_streams streams = {.command = command};
+    int silent[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, silent), 0);
+    int first = dup(silent[0]), second = dup(silent[0]); /* the next two connections get these */
+    close(first);
+    close(second);
+    struct tl_store *store = listen_to_one(fixture, &streams);
+    const long long id = listener_id(fixture);
+    struct tl_stream *stream = tl_streams_at(&streams, 0);
+    stream->unread = false; /* it was read */
+    assert_int_equal(dup2(silent[0], second), second);
+    for (int i = 0; i < 2; i++) {
+        streams.listeners[0].ping_ms = 0; /* it is time again */
+        tl_streams_wait(&streams, store, 0);
+        assert_int_equal(stream->unread, i == 1);
+    }
+    assert_int_not_equal(listener_id(fixture), id);
+    close(silent[0]);
+    close(silent[1]);
     tl_streams_free(&streams);
     tl_store_free(&store);
 }
@@ -293,6 +331,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(few_queues_and_many_again, start, stop),
         cmocka_unit_test_setup_teardown(a_key_that_is_no_stream_stops_no_other_queue, start, stop),
         cmocka_unit_test_setup_teardown(a_slow_turn_closes_no_listener, start, stop),
+        cmocka_unit_test_setup_teardown(a_listener_that_fell_silent_is_opened_again, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,20 +138,63 @@ struct test_redis *test_redis_start_kept(void)
     return start(true, false);
 }
 
+/* A node of a cluster takes commands a moment after it has a slot. */
+static void wait_until_ok(struct tl_redis *redis)
+{
+    bool ok = false;
+    for (int64_t begin = tl_clock_ms(); !ok && tl_clock_ms() - begin < START_MS; usleep(10000)) {
+        struct tl_reply *info = test_redis_call(redis, "CLUSTER INFO");
+        ok = strstr(tl_reply_string(info, NULL), "cluster_state:ok") != NULL;
+        tl_reply_free(info);
+    }
+    assert_true(ok);
+}
+
 struct test_redis *test_redis_start_node(void)
 {
     struct test_redis *server = start(false, true);
     struct tl_redis *redis = test_redis_connect(server);
-    bool ready = false;
     tl_reply_free(test_redis_call(redis, "CLUSTER ADDSLOTSRANGE 0 16383"));
-    for (int64_t begin = tl_clock_ms(); !ready && tl_clock_ms() - begin < START_MS; usleep(10000)) {
-        struct tl_reply *info = test_redis_call(redis, "CLUSTER INFO");
-        ready = strstr(tl_reply_string(info, NULL), "cluster_state:ok") != NULL;
-        tl_reply_free(info);
-    }
-    assert_true(ready);
+    wait_until_ok(redis);
     tl_redis_free(&redis);
     return server;
+}
+
+struct test_redis *test_redis_join_node(const struct test_redis *first)
+{
+    struct test_redis *server = start(false, true);
+    struct tl_redis *redis = test_redis_connect(server);
+    char words[64];
+    snprintf(words, sizeof(words), "CLUSTER MEET 127.0.0.1 %u %u", first->port, first->peer);
+    tl_reply_free(test_redis_call(redis, words));
+    tl_redis_free(&redis);
+    return server;
+}
+
+/* Tells a node who has a slot, once it knows that node. */
+static void set_slot(struct tl_redis *redis, unsigned slot, const char *what, struct tl_redis *node)
+{
+    struct tl_reply *id = test_redis_call(node, "CLUSTER MYID");
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    bool done = false;
+    tl_args_strs(&args, "CLUSTER", "SETSLOT", NULL);
+    tl_args_uint(&args, slot);
+    tl_args_strs(&args, what, tl_reply_string(id, NULL), NULL);
+    for (int64_t begin = tl_clock_ms(); !done && tl_clock_ms() - begin < START_MS; usleep(10000))
+        done = tl_redis_do(redis, &args, &err);
+    if (!done)
+        fail_msg("%s", err.text);
+    tl_args_free(&args);
+    tl_reply_free(id);
+}
+
+void test_redis_give_slot(struct tl_redis *from, struct tl_redis *to, unsigned slot)
+{
+    set_slot(to, slot, "IMPORTING", from);
+    set_slot(to, slot, "NODE", to);
+    set_slot(from, slot, "NODE", to);
+    wait_until_ok(to);
 }
 
 void test_redis_node_url(const struct test_redis *server, char url[64])

@@ -205,6 +205,31 @@ def test_what_happens_to_one_node_concerns_its_own_queues(start, cluster):
             node.ask("SLOWLOG", "RESET")
 
 
+@pytest.mark.parametrize("how", ["taken over", "moved"])
+def test_an_idle_queue_is_served_at_once_at_its_new_node(start, cluster, figure, how):
+    """By its replica without the master's help, or by a node that serves others already. What a stream has is looked for
+    without a reason only once a minute; nobody waits for that."""
+    system = start({name: {"capacity": 1} | CALM for name in QUEUES[:6]}, settings=SETTINGS, prepare=cluster.prepare)
+    for pattern in TROUBLE:
+        system.expect(pattern)
+    queue = QUEUES[0]
+    for name in QUEUES[:6]:
+        system.join(name).complete()
+    master = cluster.master_of(f"{{{queue}}}")
+    if how == "moved":
+        cluster.move_slots([slot_of(f"{{{queue}}}")], next(node for node in cluster.masters() if node is not master))
+    else:
+        cluster.promote(cluster.replica_of(master), "TAKEOVER")
+    cluster.settle()
+    assert cluster.master_of(f"{{{queue}}}") is not master
+    time.sleep(2)  # not a wait for anything: the programs know it, and nobody has joined
+    began, visitor = time.monotonic(), system.join(queue)
+    wait_until(visitor.is_active, PATIENCE, "the first visitor is inside")
+    took = time.monotonic() - began
+    figure(f"{how}: the first visitor is inside after {took:.2f} s")
+    assert took < 30, "half of the time between two looks"
+
+
 def test_a_queue_that_moves_does_not_open_its_gate(start, cluster):
     """It rests for a moment, and nobody was promised anything else. Only when it stays half way, as with a store that is away,
     on_store_error decides."""

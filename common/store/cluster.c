@@ -10,8 +10,9 @@
 #include "common/store/watcher.h"
 
 enum {
-    WATCH_MS = 1000,
-    DOUBT_MS = 100,        /* the first pause while a caller doubts; each is twice the last one */
+    CALM_MS = 10000,     /* without a reason */
+    DOUBT_MS = 100,      /* the first pause while a caller doubts; each is twice the last one... */
+    DOUBT_MAX_MS = 1000, /* ...up to this */
     DOUBT_LASTS_MS = 2000, /* a slot may be on its way */
     AWAY_MS = 300,         /* a node that is away is asked again after this time */
     KNOWN_MAX = TL_STORE_NODES_MAX + TL_SENTINELS_MAX, /* all masters, and those of the URL */
@@ -31,9 +32,8 @@ struct tl_cluster {
     char ca_file[256];
     struct known known[KNOWN_MAX];
     size_t n_known;
-    struct tl_redis_address last; /* the node that was believed last */
-    uint64_t epoch;               /* of the configuration that is believed */
-    struct tl_cluster_map next;   /* as it is being read */
+    uint64_t epoch;             /* of the configuration that is believed */
+    struct tl_cluster_map next; /* as it is being read */
     struct tl_watcher watcher;
     /* Under its lock: */
     int64_t doubt_ms; /* doubted until then */
@@ -261,41 +261,10 @@ static bool take_over(struct tl_cluster *cluster, const struct round *round, str
         return false;
     learn(cluster, best);
     cluster->epoch = best->whole ? best->epoch : cluster->epoch;
-    cluster->last = best->teller;
     for (size_t i = 0; i < cluster->next.n; i++)
         cluster->next.away[i] = find_known(cluster, &cluster->next.nodes[i])->away;
     publish(cluster);
     return true;
-}
-
-/* Asks one node, or all if a caller doubts, or if that one does not know: last those that were
- * away, which others need not wait for. False when none answered that can be believed. */
-static bool look(struct tl_cluster *cluster, bool doubted, struct tl_error *err)
-{
-    struct round round = {.now_ms = tl_clock_ms()};
-    struct tl_error problem = {0};
-    struct known *last = find_known(cluster, &cluster->last);
-    bool believed = false;
-    if (!doubted && last != NULL)
-        ask_for_best(cluster, last, &round, &problem);
-    const bool all = doubted || round.best.slots == NULL || !round.best.whole;
-    for (size_t i = 0; !all && i < cluster->n_known; i++)
-        if (&cluster->known[i] != last && cluster->known[i].redis != NULL)
-            tl_redis_close(cluster->known[i].redis);
-    const int rounds = all ? 2 : 1;
-    for (int away = 0; away < rounds; away++) {
-        for (size_t i = 0; all && i < cluster->n_known; i++)
-            if (cluster->known[i].away == (away == 1))
-                ask_for_best(cluster, &cluster->known[i], &round, &problem);
-        believed = take_over(cluster, &round, &problem);
-    }
-    tl_reply_free(round.best.slots);
-    if (!believed && err != NULL) {
-        *err = problem;
-        if (problem.kind == TL_OK)
-            tl_error_set(err, TL_ERR_CONNECT, "no node of the cluster knows where the slots are");
-    }
-    return believed;
 }
 
 static bool is_any_away(const struct tl_cluster *cluster)
@@ -304,6 +273,31 @@ static bool is_any_away(const struct tl_cluster *cluster)
         if (cluster->map.away[i])
             return true;
     return false;
+}
+
+/* Asks all nodes: last those that were away, which others need not wait for. False when none
+ * answered that can be believed. Keeps the connections while a caller doubts, or one is away. */
+static bool look(struct tl_cluster *cluster, bool doubted, struct tl_error *err)
+{
+    struct round round = {.now_ms = tl_clock_ms()};
+    struct tl_error problem = {0};
+    bool believed = false;
+    for (int away = 0; away < 2; away++) {
+        for (size_t i = 0; i < cluster->n_known; i++)
+            if (cluster->known[i].away == (away == 1))
+                ask_for_best(cluster, &cluster->known[i], &round, &problem);
+        believed = take_over(cluster, &round, &problem);
+    }
+    tl_reply_free(round.best.slots);
+    for (size_t i = 0; !doubted && !is_any_away(cluster) && i < cluster->n_known; i++)
+        if (cluster->known[i].redis != NULL)
+            tl_redis_close(cluster->known[i].redis);
+    if (!believed && err != NULL) {
+        *err = problem;
+        if (problem.kind == TL_OK)
+            tl_error_set(err, TL_ERR_CONNECT, "no node of the cluster knows where the slots are");
+    }
+    return believed;
 }
 
 /* All programs notice the same at the same time: they need not ask again at the same time. */
@@ -315,18 +309,18 @@ static int64_t with_jitter(int64_t ms)
 static void *watch(void *context)
 {
     struct tl_cluster *cluster = context;
-    int64_t pause_ms = WATCH_MS;
+    int64_t pause_ms = DOUBT_MAX_MS;
     bool woken;
     tl_watcher_lock(&cluster->watcher);
     while (tl_watcher_sleep(&cluster->watcher, with_jitter(pause_ms), &woken)) {
-        bool doubted = woken || tl_clock_ms() < cluster->doubt_ms || is_any_away(cluster);
+        bool doubted = woken || tl_clock_ms() < cluster->doubt_ms;
         uint64_t version = cluster->map.version;
         tl_watcher_unlock(&cluster->watcher);
         (void)look(cluster, doubted, NULL);
         tl_watcher_lock(&cluster->watcher);
         pause_ms = woken || cluster->map.version != version ? DOUBT_MS : 2 * pause_ms;
-        if (!doubted || pause_ms > WATCH_MS)
-            pause_ms = WATCH_MS;
+        if (pause_ms > DOUBT_MAX_MS)
+            pause_ms = doubted || is_any_away(cluster) ? DOUBT_MAX_MS : CALM_MS;
     }
     tl_watcher_unlock(&cluster->watcher);
     return NULL;
@@ -335,7 +329,7 @@ static void *watch(void *context)
 bool tl_cluster_look(struct tl_cluster *cluster, struct tl_cluster_map *map, struct tl_error *err)
 {
     if (!cluster->watcher.started) {
-        int problem = look(cluster, true, err) ? 0 : -1;
+        int problem = look(cluster, false, err) ? 0 : -1;
         if (problem == 0)
             problem = tl_watcher_start(&cluster->watcher, watch, cluster);
         if (problem > 0)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which master of a Redis Cluster has which slot. A thread asks: once a second one node; and all
- * known ones while a caller doubts what is known, because a node does not serve a slot or cannot be
- * reached: at once, then after pauses that grow to a second. It believes the node that has seen the
- * newest configuration of the cluster, because one that is cut off from the others goes on
- * answering with what it knew. So a node that hangs holds up this thread alone.
+ * Which master of a Redis Cluster has which slot. A thread asks all known nodes while a caller
+ * doubts what is known, because a node does not serve a slot or cannot be reached: at once, then
+ * after pauses that grow to a second. Callers who send commands find out by themselves that the map
+ * is old, so for others, and for replicas that come and go, the thread asks once in ten seconds; in
+ * between it keeps no connection. It believes the node that has seen the newest configuration of
+ * the cluster, because one that is cut off from the others goes on answering with what it knew. So
+ * a node that hangs holds up this thread alone.
  */
 #ifndef TL_CLUSTER_H
 #define TL_CLUSTER_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,7 +34,8 @@
 struct test_redis {
     char folder[64];
     char url[128];
-    bool keeps; /* its history, over a restart */
+    bool keeps;          /* its history, over a restart */
+    unsigned port, peer; /* of a node of a cluster: for clients, for other nodes; else 0 */
     pid_t pid;
 };
 
@@ -40,7 +43,10 @@ static void spawn(struct test_redis *server, const char *setting, const char *va
 {
     char socket[96];
     char option[64];
+    char port[16], peer[16];
     snprintf(socket, sizeof(socket), "%s/redis.sock", server->folder);
+    snprintf(port, sizeof(port), "%u", server->port);
+    snprintf(peer, sizeof(peer), "%u", server->peer);
     snprintf(option, sizeof(option), "--%s", setting);
     server->pid = fork();
     assert_true(server->pid >= 0);
@@ -50,7 +56,9 @@ static void spawn(struct test_redis *server, const char *setting, const char *va
         dup2(null, STDIN_FILENO);
         dup2(null, STDOUT_FILENO);
         /* What it has written before it answers outlives the process, if not a power cut. */
-        execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket, "--dir",
+        execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1",
+               "--cluster-enabled", server->port > 0 ? "yes" : "no", "--cluster-port", peer,
+               "--cluster-require-full-coverage", "no", "--unixsocket", socket, "--dir",
                server->folder, "--save", "", "--appendonly", server->keeps ? "yes" : "no",
                "--appendfsync", "no", "--daemonize", "no", option, value, (char *)NULL);
         _exit(127);
@@ -93,12 +101,26 @@ static void wait_until_up(struct test_redis *server)
         fail_msg("redis-server did not answer: %s", err.text);
 }
 
-static struct test_redis *start(bool keeps)
+static unsigned free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t length = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static struct test_redis *start(bool keeps, bool is_node)
 {
     struct test_redis *server = calloc(1, sizeof(*server));
     (void)signal(SIGPIPE, SIG_IGN); /* as in every program */
     assert_non_null(server);
     server->keeps = keeps;
+    server->port = is_node ? free_port() : 0;
+    server->peer = is_node ? free_port() : 0;
     snprintf(server->folder, sizeof(server->folder), "/tmp/tellerline-test-XXXXXX");
     assert_non_null(mkdtemp(server->folder));
     snprintf(server->url, sizeof(server->url), "unix://%s/redis.sock", server->folder);
@@ -108,12 +130,76 @@ static struct test_redis *start(bool keeps)
 
 struct test_redis *test_redis_start(void)
 {
-    return start(false);
+    return start(false, false);
 }
 
 struct test_redis *test_redis_start_kept(void)
 {
-    return start(true);
+    return start(true, false);
+}
+
+/* A node of a cluster takes commands a moment after it has a slot. */
+static void wait_until_ok(struct tl_redis *redis)
+{
+    bool ok = false;
+    for (int64_t begin = tl_clock_ms(); !ok && tl_clock_ms() - begin < START_MS; usleep(10000)) {
+        struct tl_reply *info = test_redis_call(redis, "CLUSTER INFO");
+        ok = strstr(tl_reply_string(info, NULL), "cluster_state:ok") != NULL;
+        tl_reply_free(info);
+    }
+    assert_true(ok);
+}
+
+struct test_redis *test_redis_start_node(void)
+{
+    struct test_redis *server = start(false, true);
+    struct tl_redis *redis = test_redis_connect(server);
+    tl_reply_free(test_redis_call(redis, "CLUSTER ADDSLOTSRANGE 0 16383"));
+    wait_until_ok(redis);
+    tl_redis_free(&redis);
+    return server;
+}
+
+struct test_redis *test_redis_join_node(const struct test_redis *first)
+{
+    struct test_redis *server = start(false, true);
+    struct tl_redis *redis = test_redis_connect(server);
+    char words[64];
+    snprintf(words, sizeof(words), "CLUSTER MEET 127.0.0.1 %u %u", first->port, first->peer);
+    tl_reply_free(test_redis_call(redis, words));
+    tl_redis_free(&redis);
+    return server;
+}
+
+/* Tells a node who has a slot, once it knows that node. */
+static void set_slot(struct tl_redis *redis, unsigned slot, const char *what, struct tl_redis *node)
+{
+    struct tl_reply *id = test_redis_call(node, "CLUSTER MYID");
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    bool done = false;
+    tl_args_strs(&args, "CLUSTER", "SETSLOT", NULL);
+    tl_args_uint(&args, slot);
+    tl_args_strs(&args, what, tl_reply_string(id, NULL), NULL);
+    for (int64_t begin = tl_clock_ms(); !done && tl_clock_ms() - begin < START_MS; usleep(10000))
+        done = tl_redis_do(redis, &args, &err);
+    if (!done)
+        fail_msg("%s", err.text);
+    tl_args_free(&args);
+    tl_reply_free(id);
+}
+
+void test_redis_give_slot(struct tl_redis *from, struct tl_redis *to, unsigned slot)
+{
+    set_slot(to, slot, "IMPORTING", from);
+    set_slot(to, slot, "NODE", to);
+    set_slot(from, slot, "NODE", to);
+    wait_until_ok(to);
+}
+
+void test_redis_node_url(const struct test_redis *server, char url[64])
+{
+    snprintf(url, 64, "redis+cluster://127.0.0.1:%u", server->port);
 }
 
 void test_redis_kill(struct test_redis *server)

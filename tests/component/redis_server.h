@@ -21,6 +21,12 @@ struct test_redis *test_redis_start(void);
 /* The same, and what it holds is still there after test_redis_restart: to write a history costs
  * more than most commands. */
 struct test_redis *test_redis_start_kept(void);
+/* The same: a cluster of one node, which has all slots. / One that joins it, without slots. / Gives
+ * it a slot in which no key is. / The address of a node for tl_store_new. */
+struct test_redis *test_redis_start_node(void);
+struct test_redis *test_redis_join_node(const struct test_redis *first);
+void test_redis_give_slot(struct tl_redis *from, struct tl_redis *to, unsigned slot);
+void test_redis_node_url(const struct test_redis *server, char url[64]);
 void test_redis_stop(struct test_redis **server);
 /* Stops the process hard (SIGKILL) / starts it again on the same folder, empty unless it was
  * started by test_redis_start_kept. */

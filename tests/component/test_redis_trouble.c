@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -241,6 +242,39 @@ static void silence_is_a_timeout_and_closes(void **state)
     tl_redis_free(&hasty);
 }
 
+/* How long a frozen node of a cluster was waited for, as the error tells. */
+static int64_t wait_in_vain(struct tl_redis *node)
+{
+    struct tl_error err = {0};
+    assert_true(tl_redis_connect(node, &err)); /* the kernel does that */
+    assert_false(test_redis_ping(node, &err));
+    assert_int_equal(err.kind, TL_ERR_TIMEOUT);
+    const char *within = strstr(err.text, "within ");
+    assert_non_null(within);
+    return strtoll(within + strlen("within "), NULL, 10);
+}
+
+/* Else one that has become slower would never be waited for long enough. Both figures are counted
+ * in tenths. */
+static void a_node_that_was_waited_for_in_vain_gets_twice_that_time(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_redis *node = test_redis_open(test_redis_url(store->server), GIVE_UP_MS);
+    tl_redis_set_node(node);
+    assert_true(tl_redis_connect(node, NULL));
+    /* So long it is waited for as for the only store: what it needs is not known yet. */
+    for (int64_t until_ms = tl_clock_ms() + 5100; tl_clock_ms() < until_ms; usleep(10000))
+        assert_true(test_redis_ping(node, NULL));
+    assert_true(test_redis_ping(node, NULL));
+    test_redis_freeze(store->server);
+    int64_t began_ms = tl_clock_ms(), first_ms = wait_in_vain(node);
+    int64_t took_ms = tl_clock_ms() - began_ms;
+    assert_in_range(first_ms, 500, GIVE_UP_MS / 4);
+    assert_in_range(wait_in_vain(node), 500 + 2 * first_ms - 10, 500 + 2 * took_ms);
+    test_redis_thaw(store->server);
+    tl_redis_free(&node);
+}
+
 static struct tl_reply *block(struct tl_redis *redis, int64_t block_ms, struct tl_error *err)
 {
     struct tl_args args = {0};
@@ -310,6 +344,8 @@ int main(void)
                                         test_store_close),
         cmocka_unit_test_setup_teardown(silence_is_a_timeout_and_closes, test_store_open,
                                         test_store_close),
+        cmocka_unit_test_setup_teardown(a_node_that_was_waited_for_in_vain_gets_twice_that_time,
+                                        test_store_open, test_store_close),
         cmocka_unit_test_setup_teardown(a_blocking_command_may_exceed_the_timeout, test_store_open,
                                         test_store_close),
         cmocka_unit_test_setup_teardown(after_a_blocking_command_the_timeout_is_the_usual_one,

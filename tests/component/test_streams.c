@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "common/base/clock.h"
+#include "common/store/cluster.h"
 #include "common/store/reply.h"
 #include "common/store/streams.h"
 #include "common/store/tail.h"
@@ -256,19 +259,26 @@ static long long listener_id(struct fixture *fixture)
     return id;
 }
 
+/* One stream is listened to, as at a node of a cluster. */
+static struct tl_store *listen_to_one(struct fixture *fixture, struct tl_streams *streams)
+{
+    struct tl_store *store = tl_store_new(
+        &(struct tl_redis_settings){.url = test_redis_url(fixture->server), .timeout_ms = 60000},
+        NULL);
+    assert_non_null(store);
+    assert_true(tl_store_connect(store, NULL));
+    assert_non_null(tl_streams_add(streams, fixture->keys[0].names[TL_KEY_EVENTS], NULL));
+    tl_streams_wait(streams, store, 0);
+    return store;
+}
+
 /* A turn that takes longer than TL_STREAMS_NODE_PING_MS leaves the answer unread. */
 static void a_slow_turn_closes_no_listener(void **state)
 {
     struct fixture *fixture = *state;
     static const char *const command[] = {"XREAD", NULL};
     struct tl_streams streams = {.command = command};
-    struct tl_store *store = tl_store_new(
-        &(struct tl_redis_settings){.url = test_redis_url(fixture->server), .timeout_ms = 60000},
-        NULL);
-    assert_non_null(store);
-    assert_true(tl_store_connect(store, NULL));
-    assert_non_null(tl_streams_add(&streams, fixture->keys[0].names[TL_KEY_EVENTS], NULL));
-    tl_streams_wait(&streams, store, 0);
+    struct tl_store *store = listen_to_one(fixture, &streams);
     const long long id = listener_id(fixture);
     for (int i = 0; i < 3; i++) {
         tl_reply_free(test_redis_call(fixture->redis, "CLIENT PAUSE 50 ALL")); /* no answer yet */
@@ -279,6 +289,96 @@ static void a_slow_turn_closes_no_listener(void **state)
     }
     tl_streams_free(&streams);
     tl_store_free(&store);
+}
+
+/* A connection breaks without a word: here another one, on which nobody answers, takes its place.
+ */
+static void a_listener_that_fell_silent_is_opened_again(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const command[] = {"XREAD", NULL};
+    struct tl_streams streams = {.command = command};
+    int silent[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, silent), 0);
+    int first = dup(silent[0]), second = dup(silent[0]); /* the next two connections get these */
+    close(first);
+    close(second);
+    struct tl_store *store = listen_to_one(fixture, &streams);
+    const long long id = listener_id(fixture);
+    struct tl_stream *stream = tl_streams_at(&streams, 0);
+    stream->unread = false; /* it was read */
+    assert_int_equal(dup2(silent[0], second), second);
+    for (int i = 0; i < 2; i++) {
+        streams.listeners[0].ping_ms = 0; /* it is time again */
+        tl_streams_wait(&streams, store, 0);
+        assert_int_equal(stream->unread, i == 1);
+    }
+    assert_int_not_equal(listener_id(fixture), id);
+    close(silent[0]);
+    close(silent[1]);
+    tl_streams_free(&streams);
+    tl_store_free(&store);
+}
+
+/* ---- in a cluster ---- */
+
+/* Waits and reads until a stream has an entry, for less time than an idle one is left alone. */
+static bool comes_soon(struct tl_streams *streams, struct tl_store *store)
+{
+    const int64_t until_ms = tl_clock_ms() + TL_STREAMS_NODE_SWEEP_MS / 2;
+    size_t at = 0;
+    while (tl_clock_ms() < until_ms) {
+        assert_true(tl_store_connect(store, NULL));
+        tl_streams_wait(streams, store, 10);
+        for (size_t i = 0; i < tl_store_nodes(store); i++)
+            if (tl_streams_read(streams, tl_store_node(store, i), 10, 0, NULL) &&
+                tl_streams_next(streams, &at) != NULL)
+                return true;
+    }
+    return false;
+}
+
+/* Its node does not tell what was written there before it was read there. */
+static void a_stream_that_was_idle_is_read_at_its_new_node(void **state)
+{
+    static const char *const command[] = {"XREAD", NULL};
+    static const char *const idle = "tl:{q}:events", *const other = "tl:{other}:events";
+    struct test_redis *first = test_redis_start_node(), *second = test_redis_join_node(first);
+    struct tl_redis *from = test_redis_connect(first), *to = test_redis_connect(second);
+    struct tl_streams streams = {.command = command};
+    char url[64];
+    (void)state;
+    test_redis_give_slot(from, to, tl_cluster_slot(other));
+    test_redis_node_url(first, url);
+    struct tl_store *store =
+        tl_store_new(&(struct tl_redis_settings){.url = url, .timeout_ms = 60000}, NULL);
+    assert_non_null(store);
+    struct tl_stream *there = tl_streams_add(&streams, other, NULL);
+    struct tl_stream *moves = tl_streams_add(&streams, idle, NULL);
+    assert_true(there != NULL && moves != NULL);
+    snprintf(there->id, sizeof(there->id), "0-0");
+    snprintf(moves->id, sizeof(moves->id), "0-0");
+    (void)test_redis_ask(to, "XADD %s 1-1 e x", other);
+    assert_true(comes_soon(&streams, store));
+    snprintf(there->id, sizeof(there->id), "1-1");
+    for (int64_t until_ms = tl_clock_ms() + 1000; tl_clock_ms() < until_ms;)
+        tl_streams_wait(&streams, store, 10);
+    assert_false(there->unread || moves->unread);
+
+    struct tl_redis *before = tl_store_of_key(store, idle);
+    test_redis_give_slot(from, to, tl_cluster_slot(idle));
+    (void)test_redis_ask(to, "XADD %s 1-1 e x", idle);
+    while (tl_store_of_key(store, idle) == before) { /* what asks for the queue itself learns it */
+        tl_reply_free(tl_ask(before, NULL, "EXISTS", idle, NULL));
+        assert_true(tl_store_connect(store, NULL));
+    }
+    assert_true(comes_soon(&streams, store));
+    tl_streams_free(&streams);
+    tl_store_free(&store);
+    tl_redis_free(&from);
+    tl_redis_free(&to);
+    test_redis_stop(&first);
+    test_redis_stop(&second);
 }
 
 int main(void)
@@ -293,6 +393,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(few_queues_and_many_again, start, stop),
         cmocka_unit_test_setup_teardown(a_key_that_is_no_stream_stops_no_other_queue, start, stop),
         cmocka_unit_test_setup_teardown(a_slow_turn_closes_no_listener, start, stop),
+        cmocka_unit_test_setup_teardown(a_listener_that_fell_silent_is_opened_again, start, stop),
+        cmocka_unit_test(a_stream_that_was_idle_is_read_at_its_new_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

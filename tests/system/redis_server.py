@@ -78,10 +78,9 @@ class Redis:
         return dict(zip(flat[::2], flat[1::2]))
 
     def monitor(self) -> Iterator[str]:
-        """Lines of MONITOR, without an end: close the connection to stop."""
+        """Lines of MONITOR from now on, without an end: close the connection to stop."""
         self.command("MONITOR")
-        while True:
-            yield self.read()
+        return iter(self.read, None)
 
     def _line(self) -> bytes:
         try:

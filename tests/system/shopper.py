@@ -15,9 +15,9 @@ from waiting import patient
 class Shopper(Visits):
     """Joins a queue and leaves again and again, and notes how long each answer took, and each admission."""
 
-    def __init__(self, port: int, queue: str, stop: threading.Event) -> None:
+    def __init__(self, port: int, queue: str, stop: threading.Event, timeout: float = 5.0) -> None:
         super().__init__(stop, f"shopper-{queue}")
-        self._client = Client(port, timeout=patient(5))
+        self._client = Client(port, timeout=patient(timeout))
         self._clients, self._queue = [self._client], queue
         self.answers: list[tuple[float, float, int]] = []  # when, how long it took (s), status
         self.admissions: list[tuple[float, float]] = []  # when it joined, how long it took until it was active (s)
@@ -39,11 +39,11 @@ class Shopper(Visits):
             self._client.post(f"{visitor.path}/leave", ticket=visitor.ticket)
         self._stop_asked.wait(0.01)
 
-    def admitted(self, since: float = 0.0) -> list[float]:
-        return sorted(took for began, took in self.admissions if began >= since)
+    def admitted(self, since: float = 0.0, until: float = float("inf")) -> list[float]:
+        return sorted(took for began, took in self.admissions if since <= began < until)
 
-    def numbered(self, since: float = 0.0) -> list[float]:
-        return sorted(took for began, took, status in self.answers if status == 200 and began >= since)
+    def numbered(self, since: float = 0.0, until: float = float("inf")) -> list[float]:
+        return sorted(took for began, took, status in self.answers if status == 200 and since <= began < until)
 
 
 def p99(times: list[float]) -> float:
@@ -51,10 +51,10 @@ def p99(times: list[float]) -> float:
 
 
 @contextmanager
-def shopping(port: int, queues: Mapping[Hashable, str]) -> Iterator[dict]:
+def shopping(port: int, queues: Mapping[Hashable, str], timeout: float = 5.0) -> Iterator[dict]:
     """A shopper for each of these queues at one worker, until the end."""
     stop = threading.Event()
-    shoppers = {key: Shopper(port, queue, stop) for key, queue in queues.items()}
+    shoppers = {key: Shopper(port, queue, stop, timeout) for key, queue in queues.items()}
     for shopper in shoppers.values():
         shopper.start()
     try:

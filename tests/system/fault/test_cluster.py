@@ -32,7 +32,7 @@ SETTINGS = {"http": {"join_wait": "1s"}, "redis": {"timeout": "1s"}}
 
 def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
     """Each is served by its node alone, and the library is on every master. To each node a role has two connections, a
-    worker process three; and each of their stores asks one node for the map of the slots."""
+    worker process three; nobody keeps one to ask for the map of the slots."""
     system = start({queue: {"capacity": 1} | CALM for queue in QUEUES}, workers=2, settings=SETTINGS,
                    prepare=cluster.prepare)
     for queue in QUEUES:
@@ -46,8 +46,7 @@ def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
         assert sorted(keys) == sorted(f"tl:{{{queue}}}:state" for queue in queues)
         (library,) = master.ask("FUNCTION", "LIST", "LIBRARYNAME", "tellerline_*")
         assert library[1].startswith("tellerline_")
-    working, stores = len(by_master) * (3 * 2 + 2 * 3), 3 + 2 * 3
-    wait_until(lambda: sum(connections(master) for master in by_master) <= working + stores, PATIENCE,
+    wait_until(lambda: all(connections(master) <= 3 * 2 + 2 * 3 for master in by_master), PATIENCE,
                "no program has more connections than it needs", every=0.2)
     figure(f"connections of 2 workers and 3 roles to each node: {[connections(master) for master in by_master]}")
     listed = system.ctl("queue", "list", "-o", "json")
@@ -77,7 +76,7 @@ def test_idle_queues_cost_a_cluster_what_they_cost_one_redis(start, cluster, fig
     figure(f"{len(queues)} idle queues: {cost[0]:.0f} commands per second of one Redis, {cost[1]:.0f} of three nodes together; "
            f"{held[0]} connections to one Redis, at most {held[1]} to a node")
     assert cost[1] <= 1.1 * cost[0], cost
-    assert held[1] <= held[0] + 5, f"beyond that of one Redis only that for the map of the slots: {held}"
+    wait_until(lambda: all(connections(node) <= held[0] for node in stores[1]), PATIENCE, "no more to a node than to one Redis", every=0.2)
 
 
 @pytest.mark.long(seconds=25)
@@ -119,41 +118,69 @@ def test_a_killed_master_stops_its_own_queues_alone(start, cluster, figure):
     assert max(during) <= 3 * max(before) + patient(0.02), (before, during)
 
 
-@pytest.mark.long(seconds=25)
+@contextmanager
+def without_promotions(cluster: RedisCluster) -> Iterator[None]:
+    """Nobody takes the place of a master that does not answer."""
+    for node in cluster.nodes:
+        node.ask("CONFIG", "SET", "cluster-node-timeout", f"{patient(60000):.0f}")
+    try:
+        yield
+    finally:
+        for node in cluster.nodes:
+            node.ask("CONFIG", "SET", "cluster-node-timeout", node.options["cluster-node-timeout"])
+
+
+@contextmanager
+def paused(node: Node) -> Iterator[None]:
+    node.pause()
+    try:
+        yield
+    finally:
+        node.resume()
+
+
+@pytest.mark.long(seconds=40)
 def test_a_frozen_master_holds_up_no_other(start, cluster, figure):
     """Its connections stay open without an answer. Nobody waits for redis.timeout before the queues of others go on, be it
-    with joins or with admissions."""
+    with joins or with admissions: visitors pass as before and afterwards."""
+    timeout = min(patient(30), 60)
     system = start({queue: {"capacity": 1000} | CALM for queue in QUEUES}, prepare=cluster.prepare,
-                   settings={"http": {"join_wait": "2s"}, "redis": {"timeout": "10s"}})
+                   settings={"http": {"join_wait": f"{timeout / 3:.0f}s"}, "redis": {"timeout": f"{timeout:.0f}s"}})
     for pattern in TROUBLE:
         system.expect(pattern)
     queue_of = {master: queues[0] for master, queues in cluster.queues_by_master(QUEUES).items()}
     victim = cluster.master_of("tl:queues")  # the one whose loss would hurt most
-    with shopping(system.of("worker")[0].http_port, queue_of) as shoppers:
+    with shopping(system.of("worker")[0].http_port, queue_of, timeout=90) as shoppers:
         others = [shopper for master, shopper in shoppers.items() if master is not victim]
-        replica = cluster.replica_of(victim)
-        try:
+        spans: list[tuple[float, float]] = []
+
+        def measure(seconds: float) -> None:
             began = time.monotonic()
-            wait_until(lambda: time.monotonic() - began > 6 and all(len(one.admitted()) >= 100 for one in others), PATIENCE,
-                       "all are served")
+            time.sleep(seconds)  # not a wait for anything: the span that is measured
+            spans.append((began, time.monotonic()))
+
+        wait_until(lambda: all(one.admitted() for one in shoppers.values()), PATIENCE, "all are served")
+        measure(6)  # longer than a connection is new
+        with without_promotions(cluster), paused(victim):
+            measure(8)
+        settled = time.monotonic()
+        wait_until(lambda: all(one.admitted(settled) for one in shoppers.values()), PATIENCE, "all are served again")
+        measure(6)
+        replica = cluster.replica_of(victim)
+        with paused(victim):
             frozen = time.monotonic()
-            victim.pause()
             cluster.wait_promoted(replica)
-            wait_until(lambda: all(len(one.admitted(frozen)) >= 500 for one in others), PATIENCE, "others are served meanwhile")
             wait_until(lambda: shoppers[victim].admitted(frozen + 0.5), PATIENCE, "its queues go on at the replica")
-        finally:
-            victim.resume()
     cluster.settle()
     assert all(one.error is None for one in others), [one.error for one in others]
     assert {status for one in others for _, _, status in one.answers} == {200}
     for what, times in (("joins", Shopper.numbered), ("admissions", Shopper.admitted)):
-        before = [sorted(set(times(one)) - set(times(one, frozen))) for one in others]
-        during = [times(one, frozen) for one in others]
-        figure(f"p99 of {what} at other nodes: {[round(1000 * p99(t)) for t in before]} ms before, "
-               f"{[round(1000 * p99(t)) for t in during]} ms while a node is frozen; the slowest of {[len(t) for t in during]}: "
-               f"{[round(1000 * t[-1]) for t in during]} ms")
-        assert max(t[-1] for t in during) < patient(1.5), what
-        assert max(map(p99, during)) <= 3 * max(map(p99, before)) + patient(0.05), what
+        rates = [[len(times(one, *span)) / (span[1] - span[0]) for span in spans] for one in others]
+        slowest = max(times(one, spans[0][0])[-1] for one in others)
+        figure(f"{what} at other nodes: before, while a node is frozen, and afterwards "
+               f"{[[round(rate) for rate in each] for each in rates]} per second, the slowest after {1000 * slowest:.0f} ms")
+        assert slowest < timeout / 3, what
+        assert all(during >= min(before, after) / 3 for before, during, after in rates), (what, rates)
 
 
 def test_what_happens_to_one_node_concerns_its_own_queues(start, cluster):
@@ -176,6 +203,31 @@ def test_what_happens_to_one_node_concerns_its_own_queues(start, cluster):
         for node in cluster.masters():
             node.ask("CONFIG", "SET", "slowlog-log-slower-than", 10000, "slowlog-max-len", 128)
             node.ask("SLOWLOG", "RESET")
+
+
+@pytest.mark.parametrize("how", ["taken over", "moved"])
+def test_an_idle_queue_is_served_at_once_at_its_new_node(start, cluster, figure, how):
+    """By its replica without the master's help, or by a node that serves others already. What a stream has is looked for
+    without a reason only once a minute; nobody waits for that."""
+    system = start({name: {"capacity": 1} | CALM for name in QUEUES[:6]}, settings=SETTINGS, prepare=cluster.prepare)
+    for pattern in TROUBLE:
+        system.expect(pattern)
+    queue = QUEUES[0]
+    for name in QUEUES[:6]:
+        system.join(name).complete()
+    master = cluster.master_of(f"{{{queue}}}")
+    if how == "moved":
+        cluster.move_slots([slot_of(f"{{{queue}}}")], next(node for node in cluster.masters() if node is not master))
+    else:
+        cluster.promote(cluster.replica_of(master), "TAKEOVER")
+    cluster.settle()
+    assert cluster.master_of(f"{{{queue}}}") is not master
+    time.sleep(2)  # not a wait for anything: the programs know it, and nobody has joined
+    began, visitor = time.monotonic(), system.join(queue)
+    wait_until(visitor.is_active, PATIENCE, "the first visitor is inside")
+    took = time.monotonic() - began
+    figure(f"{how}: the first visitor is inside after {took:.2f} s")
+    assert took < 30, "half of the time between two looks"
 
 
 def test_a_queue_that_moves_does_not_open_its_gate(start, cluster):
@@ -206,18 +258,6 @@ def test_a_queue_that_moves_does_not_open_its_gate(start, cluster):
     assert system.join(queue).ticket
 
 
-@contextmanager
-def without_promotions(cluster: RedisCluster) -> Iterator[None]:
-    """Nobody takes the place of a master that does not answer."""
-    for node in cluster.nodes:
-        node.ask("CONFIG", "SET", "cluster-node-timeout", f"{patient(60000):.0f}")
-    try:
-        yield
-    finally:
-        for node in cluster.nodes:
-            node.ask("CONFIG", "SET", "cluster-node-timeout", node.options["cluster-node-timeout"])
-
-
 @pytest.mark.parametrize("on_store_error, elsewhere", [("open", 401), ("closed", 204)])
 def test_a_node_that_stalls_leaves_the_gates_as_they_are(start, cluster, on_store_error, elsewhere):
     """For less than redis.timeout, which the only store would have, too: a visitor inside stays inside, and one who is not does
@@ -238,11 +278,8 @@ def test_a_node_that_stalls_leaves_the_gates_as_they_are(start, cluster, on_stor
 
     with without_promotions(cluster):
         for _ in range(2):
-            master.pause()
-            try:
+            with paused(master):
                 wait_until(lambda: not asked(), PATIENCE, "the queue rests", every=0.02)
-            finally:
-                master.resume()
             wait_until(asked, PATIENCE, "it is served again", every=0.02)
         assert set(seen) == {elsewhere}, "the gate stays as it was"
 
@@ -264,16 +301,12 @@ def test_a_closed_connection_keeps_no_worker_awake(start, cluster, figure):
         fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in processes]
         return sum(int(field[11]) + int(field[12]) for field in fields) / os.sysconf("SC_CLK_TCK")
 
-    with without_promotions(cluster):
-        frozen.pause()
-        try:
-            assert client.post(f"/v1/queues/{queues[0]}/join").status in (202, 503)
-            closed.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-            before, began = spent(), time.monotonic()
-            time.sleep(3)  # not a wait for anything: the span that is measured
-            took, used = time.monotonic() - began, spent() - before
-        finally:
-            frozen.resume()
+    with without_promotions(cluster), paused(frozen):
+        assert client.post(f"/v1/queues/{queues[0]}/join").status in (202, 503)
+        closed.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        before, began = spent(), time.monotonic()
+        time.sleep(3)  # not a wait for anything: the span that is measured
+        took, used = time.monotonic() - began, spent() - before
     figure(f"a worker used {100 * used / took:.0f} % of a processor")
     assert used < took / 8
 

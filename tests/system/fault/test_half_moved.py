@@ -53,16 +53,17 @@ def function_of(call: list[bytes]) -> str:
 
 
 class Recorder(threading.Thread):
-    """Keeps the calls of functions on the queue, and what is added to its ingest stream."""
+    """Keeps the calls of functions on the queue, and what is added to its ingest stream, from now on."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(daemon=True)
         self._connection = node.connect()
+        self._lines = self._connection.monitor()
         self.calls: list[list[bytes]] = []
 
     def run(self) -> None:
         try:
-            for line in self._connection.monitor():
+            for line in self._lines:
                 words = words_of(line) if " lua]" not in line[:60] else []
                 if words and words[0] in (b"FCALL", b"FCALL_RO") and TAG.encode() in words[3] or \
                         words and words[0] == b"XADD" and words[1] == INGEST.encode():

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The report as one JSON text. No row when nobody came. No row of it is about a single visitor.
 , span AS (
-    SELECT date_trunc('minute', min(came)) AS first, max(greatest(came, seen)) AS last FROM visits
+    SELECT date_trunc('minute', min(came)) AS first, max(greatest(came, seen)) AS last, date_trunc('minute', min(let_in)) AS opened
+    FROM visits
 ), width AS (
     SELECT first, last, CASE WHEN last - first <= interval '2 days' THEN interval '1 minute'
         WHEN last - first <= interval '60 days' THEN interval '1 hour' ELSE interval '1 day' END AS step FROM span
@@ -17,12 +18,13 @@
     FROM visits, width WHERE ended_at IS NOT NULL GROUP BY 1
 ), changes AS (
     SELECT c.* FROM queue_changes AS c JOIN queues USING (queue_id) WHERE name = $1
-), points AS MATERIALIZED ( -- the history, each with the totals before; a point holds until the next one, ten minutes at most
+), points AS MATERIALIZED ( -- the history, each with the totals before; a point holds until the next one or the end, ten minutes at most
     SELECT at, waiting, active, nullif(capacity, 0) AS capacity, totals, lag(totals) OVER w AS before,
-        least(extract(epoch FROM lead(at) OVER w - at)::float8, 600) AS seconds
+        least(extract(epoch FROM least(lead(at) OVER w, last) - at)::float8, 600) AS seconds
     FROM queue_stats JOIN queues USING (queue_id), span
     WHERE name = $1 AND at >= first - interval '1 day' AND at <= last + interval '1 minute' WINDOW w AS (ORDER BY at)
-), told AS ( -- how much each total grew; one that is smaller than before began again
+), told AS ( -- how much each total grew; one that is smaller than before began again. What was before the first point is known
+    -- only where it is the first of the queue
     SELECT sum(CASE WHEN value < was THEN value ELSE value - was END) FILTER (WHERE name = 'eta_judged') AS judged,
         sum(CASE WHEN value < was THEN value ELSE value - was END) FILTER (WHERE name = 'eta_early') AS early,
         sum(CASE WHEN value < was THEN value ELSE value - was END) FILTER (WHERE name = 'eta_late') AS late,
@@ -30,7 +32,8 @@
     FROM points, span, unnest(ARRAY['eta_judged', 'eta_early', 'eta_late', 'eta_error']) AS name, LATERAL (
         SELECT coalesce((totals->>name)::bigint, 0) AS value, coalesce((before->>name)::bigint, 0) AS was
     ) AS numbers
-    WHERE at >= first
+    WHERE at >= first AND (before IS NOT NULL OR at < (SELECT to_timestamp(min(generation) / 1000000.0) FROM generations)
+        + interval '11 minutes')
 ), steps AS ( -- capacity: what the history or the last change before the end of the step says
     SELECT s.at, coalesce(arrived, 0) AS arrived, coalesce(admitted, 0) AS admitted, coalesce(gave_up, 0) AS gave_up,
         coalesce(no_shows, 0) AS no_shows, waits,
@@ -43,13 +46,14 @@
                 ORDER BY entry_ms DESC, entry_nth DESC LIMIT 1)) AS capacity
     FROM width CROSS JOIN LATERAL generate_series(first, last, step) AS s (at)
         LEFT JOIN arrivals USING (at) LEFT JOIN admissions USING (at) LEFT JOIN ends USING (at)
-), busy AS ( -- while people waited, and the capacity is known: by the history, else by the steps
-    SELECT active, capacity, coalesce(seconds, 60) AS seconds, true AS of_history FROM points, span
-    WHERE at >= first AND at <= last AND waiting > 0 AND capacity IS NOT NULL
+), busy AS ( -- since the opening, while people waited, and the capacity is known: by the history, else by the steps
+    SELECT active, capacity, seconds, true AS of_history FROM points, span
+    WHERE at >= opened AND at <= last AND waiting > 0 AND capacity IS NOT NULL
     UNION ALL
-    SELECT active, capacity, extract(epoch FROM step)::float8, false FROM steps, width WHERE waiting > 0 AND capacity IS NOT NULL
+    SELECT active, capacity, extract(epoch FROM step)::float8, false FROM steps, width, span WHERE at + step > opened AND waiting > 0 AND capacity IS NOT NULL
 ), use AS (
-    SELECT sum(active * seconds) / sum(capacity * seconds) AS used, sum(greatest(0, capacity - active) * seconds) / sum(seconds) AS free,
+    SELECT sum(active * seconds) / nullif(sum(capacity * seconds), 0) AS used,
+        sum(greatest(0, capacity - active) * seconds) / nullif(sum(seconds), 0) AS free,
         sum(seconds) AS seconds
     FROM busy WHERE of_history = (SELECT bool_or(of_history) FROM busy)
 ), by_lane AS (
@@ -73,7 +77,7 @@
     FROM visits
 )
 SELECT json_build_object('queue', $1::text, 'sale', (SELECT min(sale) FROM generations HAVING count(DISTINCT sale) = 1),
-    'from', first, 'until', last, 'opened', (SELECT coalesce(min(date_trunc('minute', let_in)), first) FROM visits),
+    'from', first, 'until', last, 'opened', coalesce(opened, first),
     'step_seconds', extract(epoch FROM step)::int, 'totals', counts,
     'waits', json_build_object('p50_ms', waits[1]::bigint, 'p90_ms', waits[2]::bigint, 'p99_ms', waits[3]::bigint,
         'longest_ms', waits[4]::bigint),
@@ -95,4 +99,4 @@ SELECT json_build_object('queue', $1::text, 'sale', (SELECT min(sale) FROM gener
     'steps', (SELECT json_agg(json_build_object('at', at, 'arrived', arrived, 'admitted', admitted,
         'gave_up', gave_up, 'no_shows', no_shows, 'waiting', waiting, 'active', active, 'capacity', capacity,
         'p50_ms', s.waits[1]::bigint, 'p90_ms', s.waits[2]::bigint, 'p99_ms', s.waits[3]::bigint) ORDER BY at) FROM steps AS s))
-FROM width, totals WHERE first IS NOT NULL
+FROM width JOIN span USING (first, last), totals WHERE first IS NOT NULL

@@ -24,8 +24,7 @@ static bool answer(struct tl_visit *visit, const struct tl_archived_place *place
         state.status = TL_LINE_ENDED;
     const struct tl_view view = {.queue = visit->name,
                                  .visitor = visit->ticket.visitor,
-                                 .place =
-                                     tl_place_make(place->lane, tl_place_seq(visit->ticket.place)),
+                                 .place = tl_place_make(place->lane, place->seq),
                                  .state = state,
                                  .mode = TL_MODE_OPEN,
                                  .phase = TL_PHASE_OPEN,

@@ -37,8 +37,10 @@ static bool send_refusal(const struct tl_visit *visit)
 {
     const enum tl_refusal_kind kind = visit->refusal.kind;
     struct tl_proof_page what = {.missing = TL_PROOF_AWAY};
-    if (kind == TL_REFUSAL_NOT_FOUND || kind == TL_REFUSAL_NO_QUEUE ||
-        kind == TL_REFUSAL_NOT_NUMBERED)
+    if (!tl_proof_exists(visit->worker))
+        what.missing = TL_PROOF_NONE;
+    else if (kind == TL_REFUSAL_NOT_FOUND || kind == TL_REFUSAL_NO_QUEUE ||
+             kind == TL_REFUSAL_NOT_NUMBERED)
         what.missing = TL_PROOF_NOT_YET;
     else if (kind == TL_REFUSAL_BAD_TICKET)
         what.missing = TL_PROOF_NO_TICKET;

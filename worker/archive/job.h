@@ -32,6 +32,7 @@ struct tl_archived_place {
     bool has_position;         /* else it cannot be known, or is not worth its price */
     bool deleted;              /* the queue was, by an operator */
     unsigned lane;
+    uint64_t seq;     /* since the draw, if there was one */
     uint32_t serial;  /* of the device that has it */
     int64_t as_of_ms; /* Unix time by the store's clock until which the archive knows */
 };

@@ -209,7 +209,7 @@ static bool take_position(struct tl_reading *reading, const struct generation *g
         return true;
     place->has_position = true;
     place->state.ahead =
-        count_before(outline, place->lane, job->seq / TL_STRETCH) + standing->before;
+        count_before(outline, place->lane, place->seq / TL_STRETCH) + standing->before;
     place->as_of_ms = outline->as_of_ms;
     return true;
 }
@@ -226,7 +226,7 @@ bool tl_reading_place(struct tl_reading *reading, struct tl_archive_job *job, st
 {
     struct tl_archived_place *place = &job->place;
     struct generation generation;
-    char id[TL_POSTGRES_TEXT], seq[TL_POSTGRES_TEXT], from[TL_POSTGRES_TEXT];
+    char id[TL_POSTGRES_TEXT], seq[TL_POSTGRES_TEXT], stretch[TL_POSTGRES_TEXT];
     if (!find_generation(reading, job->queue, &generation, err))
         return false;
     job->found = TL_ARCHIVE_NONE;
@@ -234,15 +234,15 @@ bool tl_reading_place(struct tl_reading *reading, struct tl_archive_job *job, st
         return true;
     const char *const values[] = {tl_postgres_text((uint64_t)generation.id, id),
                                   tl_postgres_text(job->seq, seq),
-                                  tl_postgres_text(job->seq - job->seq % TL_STRETCH, from)};
+                                  tl_postgres_text(TL_STRETCH, stretch)};
     PGresult *rows = tl_postgres_run(
         &reading->postgres,
         "SELECT status, lane, serial, (extract(epoch FROM deadline) * 1000)::bigint, "
         "joined_seq IS NOT NULL, CASE WHEN status = 'waiting' THEN (SELECT count(*) FROM "
-        "queue_entries AS o WHERE generation_id = $1 AND o.seq >= $3 AND o.seq < $2 AND "
-        "o.status = 'waiting' AND o.lane = e.lane) END, restored_at IS NOT NULL FROM "
-        "queue_entries AS e "
-        "WHERE generation_id = $1 AND seq = $2",
+        "queue_entries AS o WHERE generation_id = $1 AND o.seq >= e.seq - e.seq % $3 AND "
+        "o.seq < e.seq AND o.status = 'waiting' AND o.lane = e.lane) END, "
+        "restored_at IS NOT NULL, seq FROM queue_entries AS e "
+        "WHERE generation_id = $1 AND (seq = $2 OR joined_seq = $2)",
         3, values, err);
     if (rows == NULL)
         return false;
@@ -257,6 +257,7 @@ bool tl_reading_place(struct tl_reading *reading, struct tl_archive_job *job, st
                       .deadline_ms = (int64_t)tl_postgres_number(rows, 0, 3)},
             .deleted = generation.deleted,
             .lane = (unsigned)tl_postgres_number(rows, 0, 1),
+            .seq = tl_postgres_number(rows, 0, 7),
             .serial = (uint32_t)tl_postgres_number(rows, 0, 2),
             .as_of_ms = generation.as_of_ms,
         };

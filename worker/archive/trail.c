@@ -134,7 +134,7 @@ static bool find_leaf(struct tl_reading *reading, const struct tl_archive_job *j
                                      is_own ? "t" : "f"};
         PGresult *rows = tl_postgres_run(&reading->postgres,
                                          "SELECT leaf FROM queue_entries WHERE generation_id = $1 "
-                                         "AND seq = $2 AND leaf IS NOT NULL "
+                                         "AND (seq = $2 OR joined_seq = $2) AND leaf IS NOT NULL "
                                          "AND ($3::boolean OR restored_at IS NOT NULL)",
                                          3, place, err);
         ok = rows != NULL;

@@ -66,6 +66,7 @@ static const struct words english = {
      [BACK] = "Back to the line"},
     {[TL_PROOF_NOT_YET] = "The record does not have your place yet. Please try again in a moment.",
      [TL_PROOF_NO_TICKET] = "Please open this page in the browser in which you joined the line.",
+     [TL_PROOF_NONE] = "There is no public record of this line.",
      [TL_PROOF_AWAY] = "The record cannot be read right now. Your place is kept."},
     "Your place was recorded on %s: lane %u, number %" PRIu64 ". It is entry %" PRIu64
     " of %" PRIu64 ".",
@@ -92,6 +93,7 @@ static const struct words korean = {
      [BACK] = "대기열로 돌아가기"},
     {[TL_PROOF_NOT_YET] = "아직 기록에 내 순서가 없습니다. 잠시 후 다시 시도해 주세요.",
      [TL_PROOF_NO_TICKET] = "줄을 선 브라우저에서 이 페이지를 열어 주세요.",
+     [TL_PROOF_NONE] = "이 대기열은 기록을 공개하지 않습니다.",
      [TL_PROOF_AWAY] = "지금은 기록을 읽을 수 없습니다. 순서는 그대로 유지됩니다."},
     "내 순서는 %s에 기록되었습니다. 줄 %u, 번호 %" PRIu64 ". 기록의 %" PRIu64
     "번째 항목입니다(전체 %" PRIu64 "개).",

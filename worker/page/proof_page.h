@@ -12,6 +12,7 @@ enum tl_proof_missing {
     TL_PROOF_THERE,
     TL_PROOF_NOT_YET,   /* the trail does not have the place, or not yet */
     TL_PROOF_NO_TICKET, /* the browser does not have the place */
+    TL_PROOF_NONE,      /* there is no archive here, or it cannot tell which leaf is whose */
     TL_PROOF_AWAY,      /* the archive cannot be asked now */
     TL_PROOF_REASONS
 };

@@ -44,6 +44,8 @@ CREATE TABLE queue_entries (
     PRIMARY KEY (generation_id, seq)
 ) PARTITION BY LIST (generation_id);
 CREATE INDEX queue_entries_visitor ON queue_entries (visitor);
+-- By the ticket from before the draw.
+CREATE INDEX queue_entries_joined_seq ON queue_entries (joined_seq) WHERE joined_seq IS NOT NULL;
 
 -- Where the record has a gap, or may have one. After it all who wait or are active were told again.
 CREATE TABLE queue_gaps (

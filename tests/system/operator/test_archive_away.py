@@ -12,6 +12,7 @@ from browser import scripts, until, visit
 from http_client import Client
 from tellerline import CALM, PATIENCE
 from test_archive import agree, join_many, value
+from test_draw import drawn, open_now, time_in
 from test_store_trouble import PROMPT, STORE_TROUBLE
 from waiting import wait_until
 
@@ -160,6 +161,28 @@ def test_the_place_of_another_generation_is_not_told(start, postgres):
     postgres.sql("UPDATE queue_entries SET restored_at = now() WHERE visitor = 'a-stranger'")
     assert last_known(visitor)["position"] == 1
     come_back(system, visitor)
+
+
+def test_a_ticket_from_before_the_draw(start, postgres):
+    """It finds the place that the draw gave, and the proof of it."""
+    system = begin(start, postgres, {"order": "draw", "opens_at": time_in(600)})
+    come = [system.join("sale") for _ in range(8)]
+    tickets = [visitor.ticket for visitor in come]
+    agree(system, postgres)
+    open_now(system)
+    wait_until(lambda: drawn(system) and system.numbers("sale")["active"] == 2, PATIENCE, "the line is drawn, and two are in")
+    agree(system, postgres)
+    for visitor, ticket in zip(come, tickets):
+        proof = visitor.client.get("/v1/queues/sale/trail/proof", ticket)
+        assert proof.status == 200 and proof.json["visitor"] == visitor.view["visitor"]
+    views = [visitor.status() for visitor in come]
+    lose_sight(system, postgres)
+    for visitor, ticket, view in zip(come, tickets, views):
+        visitor.ticket = ticket
+        told = last_known(visitor)
+        assert [told.get(name) for name in ("status", "number", "position", "ahead")] \
+            == [view.get(name) for name in ("status", "number", "position", "ahead")]
+    come_back(system, come[0])
 
 
 def test_what_is_not_known_is_not_told(start, postgres):

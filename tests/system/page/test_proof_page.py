@@ -96,3 +96,5 @@ def test_the_page_speaks_korean_and_says_what_is_missing(start, postgres):
     other = without.join("sale")
     body = other.client.get("/q/sale", other.ticket, headers={"Accept-Language": "en"}).body.decode()
     assert "/proof" not in body
+    answer = other.client.get("/q/sale/proof", other.ticket, headers={"Accept-Language": "en"})
+    assert answer.status == 404 and "no public record of this line" in answer.body.decode()

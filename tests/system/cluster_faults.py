@@ -139,7 +139,7 @@ def live_through(system: System, cluster: RedisCluster, queues: list[str], capac
     for pattern in TROUBLE:
         system.expect(pattern)
     chance, stop = random.Random(seed), threading.Event()
-    histories = {queue: History() for queue in queues}
+    histories = {queue: History(archived=postgres is not None) for queue in queues}
     ports = [program.http_port for program in system.of("worker")]
     crowds = {queue: [Actor(i, seed, ports, queue, histories[queue], stop, float("inf"), served=(0.0, 0.4))
                       for i in range(actors)] for queue in queues}
@@ -163,8 +163,7 @@ def live_through(system: System, cluster: RedisCluster, queues: list[str], capac
         for queue, crowd in crowds.items():
             end_visits(stop, crowd, histories[queue])
     for queue, crowd in crowds.items():
-        conclude(system, queue, capacity, crowd, histories[queue], STALENESS, f"{queue}, seed {seed}, {faults.done}",
-                 archived=postgres is not None)
+        conclude(system, queue, capacity, crowd, histories[queue], STALENESS, f"{queue}, seed {seed}, {faults.done}")
     archive = check_archive(system, postgres, histories) if postgres is not None else "no archive"
     places = sum(len(history.stays) for history in histories.values())
     unknown = sum(history.joins_without_answer for history in histories.values())

@@ -217,10 +217,9 @@ def end_visits(stop: threading.Event, crowd: Iterable[Any], history: History) ->
 
 
 def conclude(system: System, queue: str, capacity: int | None, crowd: list[Any], history: History, staleness: float,
-             choices: str, rate: Rate | None = None, overbook: int | None = None, archived: bool = False) -> None:
+             choices: str, rate: Rate | None = None, overbook: int | None = None) -> None:
     """The crowd (threads like Actor) was told to stop: the line drains, and the whole history is checked. A failure names
-    the choices that repeat the run. staleness: on a machine that is not slow (seconds). archived: nothing is changed by
-    hand, which an archive would find."""
+    the choices that repeat the run. staleness: on a machine that is not slow (seconds)."""
     for program in system.programs:
         program.wait_ready()
     try:
@@ -232,7 +231,8 @@ def conclude(system: System, queue: str, capacity: int | None, crowd: list[Any],
         history.cut_short = time.time()
 
         def drained() -> bool:
-            if rate is None and overbook is None and not archived:  # which have rules for it
+            # Rates and overbooking have rules for it, and an archive finds what is changed by hand.
+            if rate is None and overbook is None and not history.archived:
                 system.store.command("EVAL", TIME_IS_OVER, 1, system.key(queue, "active"))
             return system.waiting(queue) == system.active(queue) == 0
 
@@ -252,7 +252,7 @@ def live_through(system: System, queue: str, capacity: int, seed: int, kinds: li
     whole history is checked, and the archive in this PostgreSQL. At least so many visitors join: fewer prove nothing."""
     for pattern in TROUBLE:
         system.expect(pattern)
-    history, stop, chance = History(), threading.Event(), random.Random(seed)
+    history, stop, chance = History(archived=postgres is not None), threading.Event(), random.Random(seed)
     ports = [program.http_port for program in system.of("worker")]
     crowd = [Actor(i, seed, ports, queue, history, stop, float("inf"), served=(0.0, 0.4))
              for i in range(actors)]
@@ -276,7 +276,7 @@ def live_through(system: System, queue: str, capacity: int, seed: int, kinds: li
     finally:
         end_visits(stop, crowd, history)
     print(f"{time.monotonic() - began:.1f} s of faults and visitors")
-    conclude(system, queue, capacity, crowd, history, STALENESS, f"seed {seed}, {faults.done}", archived=postgres is not None)
+    conclude(system, queue, capacity, crowd, history, STALENESS, f"seed {seed}, {faults.done}")
     name, value = MARK.removesuffix("%").split("=")
     assert system.store.hash(system.key(queue, "config"))[name] == value, f"not in force any more (seed {seed})"
     archive = check_archive(system, postgres, {queue: history}) if postgres is not None else "no archive"

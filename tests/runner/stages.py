@@ -52,7 +52,7 @@ class Run:
 
     def limit(self, share: float) -> float:
         """So much of the whole, but not more than what is left of it."""
-        whole = WHOLE + 2 * self.options.soak
+        whole = WHOLE + 4 * self.options.soak
         return min(share * whole, self.began + whole - time.monotonic())
 
     def command(self, title: str, share: float, command: list[str | Path], log: str, stage: str, show: bool = False,

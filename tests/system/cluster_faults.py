@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from actors import Actor
+from archived import check_archive
 from faults import STALENESS, Faults, conclude, end_visits
 from history import History, Loss
+from postgres_server import PostgresServer
 from redis_cluster import Node, RedisCluster, slot_of
 from tellerline import System
 from waiting import patient, wait_until
@@ -70,6 +72,16 @@ class ClusterFaults(Faults):
             master.resume()
             self._cluster.settle()
 
+    def node_emptied(self) -> None:
+        """With its replica. What was there comes back from workers, visitors and the archive."""
+        master, since = self._some_master(), time.time()
+        concerned = self._concerned(master)
+        for history in concerned:
+            history.losses.append(Loss(since, float("inf"), True))
+        master.ask("FLUSHALL")
+        for history in concerned:
+            history.losses[-1] = Loss(since, time.time(), True)
+
     def node_cut_off(self) -> None:
         self._some_master().try_ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 
@@ -120,18 +132,20 @@ class ClusterFaults(Faults):
 
 
 def live_through(system: System, cluster: RedisCluster, queues: list[str], capacity: int, seed: int,
-                 harm: Callable[[ClusterFaults], None], replicated: bool, actors: int = 3, least: int = 10) -> str:
+                 harm: Callable[[ClusterFaults], None], replicated: bool, actors: int = 3, least: int = 10,
+                 postgres: PostgresServer | None = None) -> str:
     """So many visitors at a time come and go in each queue while harm is done; then each line drains, and each history is
-    checked. At least so many join each queue: fewer prove nothing."""
+    checked, and the archive in this PostgreSQL. At least so many join each queue: fewer prove nothing."""
     for pattern in TROUBLE:
         system.expect(pattern)
     chance, stop = random.Random(seed), threading.Event()
-    histories = {queue: History() for queue in queues}
+    histories = {queue: History(archived=postgres is not None) for queue in queues}
     ports = [program.http_port for program in system.of("worker")]
     crowds = {queue: [Actor(i, seed, ports, queue, histories[queue], stop, float("inf"), served=(0.0, 0.4))
                       for i in range(actors)] for queue in queues}
     everyone = [actor for crowd in crowds.values() for actor in crowd]
     faults = ClusterFaults(system, cluster, histories, chance, replicated)
+    faults.postgres = postgres
 
     def joined(queue: str) -> bool:
         return len(histories[queue].stays) >= least or not all(actor.is_alive() for actor in crowds[queue])
@@ -150,6 +164,8 @@ def live_through(system: System, cluster: RedisCluster, queues: list[str], capac
             end_visits(stop, crowd, histories[queue])
     for queue, crowd in crowds.items():
         conclude(system, queue, capacity, crowd, histories[queue], STALENESS, f"{queue}, seed {seed}, {faults.done}")
+    archive = check_archive(system, postgres, histories) if postgres is not None else "no archive"
     places = sum(len(history.stays) for history in histories.values())
     unknown = sum(history.joins_without_answer for history in histories.values())
-    return f"seed {seed}: {faults.done}, {places} acknowledged joins in {len(queues)} queues, {unknown} without an answer"
+    return (f"seed {seed}: {faults.done}, {places} acknowledged joins in {len(queues)} queues, {unknown} without an answer, "
+            f"{archive}")

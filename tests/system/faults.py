@@ -2,6 +2,7 @@
 """Faults of every kind, while visitors come and go: chosen by a seed, one after the other or two at once."""
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -12,7 +13,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from actors import Actor
+from archived import check_archive
+from families import descendants
 from history import History, Loss, Rate, check
+from postgres_server import PostgresServer
 from redis_server import RedisError, RedisGone
 from tellerline import PATIENCE, System
 from waiting import patient, wait_until
@@ -41,6 +45,7 @@ class Faults:
     def __init__(self, system: System, queue: str, history: History, chance: random.Random) -> None:
         self._system, self._queue, self._history, self._random = system, queue, history, chance
         self.done: dict[str, int] = {}
+        self.postgres: PostgresServer | None = None  # of the archive
 
     def work(self, kinds: list[str], rounds: int) -> None:
         """Each kind once in a round, in an order of chance."""
@@ -159,6 +164,29 @@ class Faults:
         self._command("FLUSHALL")
         self._history.losses.append(Loss(since, time.time(), True))
 
+    # ---- PostgreSQL ----
+
+    def postgres_killed(self) -> None:
+        assert self.postgres
+        self.postgres.kill()
+        time.sleep(self._random.uniform(0, 2))
+        self.postgres.start()
+
+    def postgres_cut(self) -> None:
+        """The connections of all programs."""
+        assert self.postgres
+        self.postgres.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'tellerline%'")
+
+    def postgres_frozen(self) -> None:
+        assert self.postgres
+        pids = [self.postgres.pid, *descendants(self.postgres.pid)]
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            if number == signal.SIGSTOP:
+                time.sleep(self._random.uniform(0.1, 3))
+
     # ---- how ----
 
     def _start_store(self, loss: Loss | None = None) -> None:
@@ -203,7 +231,8 @@ def conclude(system: System, queue: str, capacity: int | None, crowd: list[Any],
         history.cut_short = time.time()
 
         def drained() -> bool:
-            if rate is None and overbook is None:  # which have rules for it
+            # Rates and overbooking have rules for it, and an archive finds what is changed by hand.
+            if rate is None and overbook is None and not history.archived:
                 system.store.command("EVAL", TIME_IS_OVER, 1, system.key(queue, "active"))
             return system.waiting(queue) == system.active(queue) == 0
 
@@ -218,16 +247,17 @@ def conclude(system: System, queue: str, capacity: int | None, crowd: list[Any],
 
 def live_through(system: System, queue: str, capacity: int, seed: int, kinds: list[str], rounds: int = 1,
                  seconds: float | None = None, actors: int = 12, kind_of_faults: type[Faults] = Faults, least: int = 10,
-                 ) -> str:
+                 postgres: PostgresServer | None = None) -> str:
     """Visitors come and go under these faults, each once in a round, or by chance for so long; then the line drains, and the
-    whole history is checked. At least so many visitors join: fewer prove nothing."""
+    whole history is checked, and the archive in this PostgreSQL. At least so many visitors join: fewer prove nothing."""
     for pattern in TROUBLE:
         system.expect(pattern)
-    history, stop, chance = History(), threading.Event(), random.Random(seed)
+    history, stop, chance = History(archived=postgres is not None), threading.Event(), random.Random(seed)
     ports = [program.http_port for program in system.of("worker")]
     crowd = [Actor(i, seed, ports, queue, history, stop, float("inf"), served=(0.0, 0.4))
              for i in range(actors)]
     faults = kind_of_faults(system, queue, history, chance)
+    faults.postgres = postgres
     began = time.monotonic()
     for actor in crowd:
         actor.start()
@@ -249,5 +279,6 @@ def live_through(system: System, queue: str, capacity: int, seed: int, kinds: li
     conclude(system, queue, capacity, crowd, history, STALENESS, f"seed {seed}, {faults.done}")
     name, value = MARK.removesuffix("%").split("=")
     assert system.store.hash(system.key(queue, "config"))[name] == value, f"not in force any more (seed {seed})"
+    archive = check_archive(system, postgres, {queue: history}) if postgres is not None else "no archive"
     return (f"seed {seed}: {faults.done}, {len(history.stays)} acknowledged joins, "
-            f"{history.joins_without_answer} without an answer")
+            f"{history.joins_without_answer} without an answer, {archive}")

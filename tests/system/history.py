@@ -175,6 +175,7 @@ class History:
     leases: dict[str, set[str]] = field(default_factory=dict)  # fence -> which dispatchers held the lease with it
     full: list[tuple[float, float]] = field(default_factory=list)  # when the store was at its memory limit
     poisoned: int = 0  # entries that nobody can decode
+    archived: bool = False  # after a loss an archive brings back also the sessions of visitors whom no client knows
     joins_without_answer: int = 0  # sent, and the connection broke: outcome unknown
     oddities: list[str] = field(default_factory=list)  # answers that a correct service never gives
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -401,7 +402,9 @@ def _check_stream(steps: list[wire.Step], capacity: int | None, history: History
     ends = [place for step in steps for place, _ in step.removed + step.freed]
     assert len(set(ends)) == len(ends), "a place ended twice"
     _check_shares(history, steps)
-    _check_counts(steps, {stay.place for stay in history.stays if history.lost(stay) is not None})
+    may_return = {place for step in steps for place in step.admitted} if history.archived and history.losses else {
+        stay.place for stay in history.stays if history.lost(stay) is not None}
+    _check_counts(steps, may_return)
 
 
 def check_order(steps: list[wire.Step]) -> None:
@@ -467,19 +470,19 @@ def _come(waiting: dict[int, int], step: wire.Step) -> None:
         waiting[old // wire.LANE] -= 1
 
 
-def _check_counts(steps: list[wire.Step], lost: set[int]) -> None:
-    """The sizes stated in every step match its events. A session at a lost place comes back by an admission alone."""
+def _check_counts(steps: list[wire.Step], may_return: set[int]) -> None:
+    """The sizes stated in every step match its events. A session comes back to such a place by an admission alone."""
     waiting: set[int] = set()
     joined: set[int] = set()
     active: set[int] = set()
     first = steps[0]
-    assert first.waiting + first.active <= len(first.joined), "the events lack their beginning"
+    assert first.waiting + first.active <= len({*first.joined, *first.admitted}), f"the events lack their beginning: {first}"
     for step in steps:
         for old, new in step.moved:
             assert old in waiting, f"step {step.number} moves a visitor who does not wait"
             waiting = waiting - {old} | {new}
         joined |= set(step.joined)
-        waiting |= set(step.joined) | (set(step.admitted) & lost - joined)
+        waiting |= set(step.joined) | (set(step.admitted) & may_return - joined)
         assert set(step.admitted) <= waiting, f"step {step.number} admits a visitor who does not wait"
         waiting -= set(step.admitted)
         active |= set(step.admitted)

@@ -14,6 +14,7 @@ import pytest
 
 from cluster_faults import ClusterFaults, live_through
 from network import Link, Namespace, can_make_namespaces
+from postgres_server import PostgresServer
 from redis_cluster import RedisCluster, queues_everywhere, slot_of
 from tellerline import PATIENCE, System
 from waiting import patient, wait_until
@@ -31,11 +32,14 @@ MEMORY, REPLICATED = "memory", "replicated"  # redis.durability
 #: Nothing that was told is lost by these, if a replica has it.
 KEPT = ["master_killed", "replica_killed", "promoted", "node_frozen", "node_cut_off", "slots_moved", "node_comes_and_goes"]
 PROGRAMS = ["kill", "kill_child", "freeze"]
+POSTGRES = ["postgres_killed", "postgres_cut", "postgres_frozen"]
 
 
-def visited(start, cluster: RedisCluster, queues: list[str], durability: str) -> System:
+def visited(start, cluster: RedisCluster, queues: list[str], durability: str, postgres: PostgresServer | None = None) -> System:
+    archive = {"archive": {"url": postgres.url, "restore": "auto", "reconcile": "5s"}} if postgres else {}
     return start({name: QUEUE for name in queues}, workers=2, dispatchers=2, admitters=2, expirers=2,
-                 settings=SETTINGS | {"redis": {"timeout": "1s", "durability": durability}}, prepare=cluster.prepare)
+                 archivers=2 if postgres else 0, prepare=cluster.prepare,
+                 settings=SETTINGS | {"redis": {"timeout": "1s", "durability": durability}} | archive)
 
 
 def seed() -> int:
@@ -110,14 +114,33 @@ def test_a_master_is_cut_off_from_the_others_and_not_from_the_programs(start, fi
             cluster.end()
 
 
+@pytest.mark.long(seconds=60)
+def test_an_archive_of_queues_at_each_node(start, cluster, postgres, figure):
+    """It has all that happened there, and brings back the queues of a node that was emptied."""
+    queues = queues_everywhere(6)
+    system = visited(start, cluster, queues, REPLICATED, postgres)
+    kinds = ["master_killed", "promoted", "node_frozen", "slots_moved", "kill", "postgres_killed", "node_emptied"]
+    figure(live_through(system, cluster, queues, CAPACITY, seed(), lambda faults: faults.work(kinds, 1), replicated=True,
+                        postgres=postgres))
+
+
 @pytest.mark.alone
 @pytest.mark.skipif("TELLERLINE_SOAK" not in os.environ, reason="only with tests/run --soak")
 @pytest.mark.parametrize("durability, more", [(REPLICATED, []), (MEMORY, ["promoted_behind"])], ids=[REPLICATED, MEMORY])
 def test_all_cluster_faults_at_once(start, cluster, figure, durability, more):
     """Thirty queues, 120 visitors at a time."""
+    soak(start, cluster, figure, durability, KEPT + PROGRAMS + more)
+
+
+@pytest.mark.alone
+@pytest.mark.skipif("TELLERLINE_SOAK" not in os.environ, reason="only with tests/run --soak")
+def test_all_cluster_faults_at_once_with_an_archive(start, cluster, postgres, figure):
+    soak(start, cluster, figure, MEMORY, KEPT + PROGRAMS + POSTGRES + ["promoted_behind", "node_emptied"], postgres)
+
+
+def soak(start, cluster: RedisCluster, figure, durability: str, kinds: list[str], postgres: PostgresServer | None = None) -> None:
     queues = queues_everywhere(30)
-    system = visited(start, cluster, queues, durability)
-    kinds = KEPT + PROGRAMS + more
+    system = visited(start, cluster, queues, durability, postgres)
     figure(live_through(system, cluster, queues, CAPACITY, seed(),
                         lambda faults: faults.soak(kinds, float(os.environ["TELLERLINE_SOAK"])),
-                        replicated=durability == REPLICATED, actors=4))
+                        replicated=durability == REPLICATED, actors=4, postgres=postgres))

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from faults import Faults, live_through
+from postgres_server import PostgresServer
 from redis_server import RedisError, RedisGone
 from site_stand_in import Site
 from tellerline import PATIENCE, System
@@ -27,6 +28,7 @@ QUEUE = {"capacity": CAPACITY, "session_ttl": "60s", "claim_ttl": CLAIM_TTL, "wa
 PROGRAMS = ["kill", "kill_child", "freeze"]
 STORE = ["store_killed", "store_frozen", "connections_cut", "store_full", "disk_full", "store_demoted", "poison"]
 LOSSES = ["tail_lost", "emptied", "flushed"]
+POSTGRES = ["postgres_killed", "postgres_cut", "postgres_frozen"]
 
 
 def seed() -> int:
@@ -35,11 +37,13 @@ def seed() -> int:
     return chosen
 
 
-def run(start, figure, kinds: list[str], fsync: str = "always", **how: float) -> None:
-    system = start({"door": QUEUE}, workers=2, dispatchers=2, admitters=2, expirers=2, redis={"appendfsync": fsync},
+def run(start, figure, kinds: list[str], fsync: str = "always", postgres: PostgresServer | None = None, **how: float) -> None:
+    archive = {"archive": {"url": postgres.url, "restore": "auto", "reconcile": "2s"}} if postgres else {}
+    system = start({"door": QUEUE}, workers=2, dispatchers=2, admitters=2, expirers=2, archivers=2 if postgres else 0,
+                   redis={"appendfsync": fsync},
                    settings={"http": {"join_wait": "1s"}, "worker": {"processes": 2}, "redis": {"timeout": "1s"},
-                             "retention": {"events_entries": 1000000}})
-    figure(live_through(system, "door", CAPACITY, seed(), kinds, **how))
+                             "retention": {"events_entries": 1000000}} | archive)
+    figure(live_through(system, "door", CAPACITY, seed(), kinds, postgres=postgres, **how))
 
 
 @pytest.mark.long(seconds=35)
@@ -135,3 +139,9 @@ def test_a_steered_capacity_stays_within_its_bounds(start, figure):
 @pytest.mark.skipif("TELLERLINE_SOAK" not in os.environ, reason="only with tests/run --soak")
 def test_all_faults_at_once(start, figure):
     run(start, figure, PROGRAMS + STORE + LOSSES, seconds=float(os.environ["TELLERLINE_SOAK"]))
+
+
+@pytest.mark.alone
+@pytest.mark.skipif("TELLERLINE_SOAK" not in os.environ, reason="only with tests/run --soak")
+def test_all_faults_at_once_with_an_archive(start, postgres, figure):
+    run(start, figure, PROGRAMS + STORE + LOSSES + POSTGRES, postgres=postgres, seconds=float(os.environ["TELLERLINE_SOAK"]))

@@ -38,14 +38,14 @@ def begin(start, postgres, settings, archivers=1, prepare=prepared, restore="aut
     return system
 
 
-def field(system, name):
-    return system.store.command("HGET", system.key("sale", "state"), name) or ""
+def field(system, name, queue="sale"):
+    return system.store.command("HGET", system.key(queue, "state"), name) or ""
 
 
-def picture(system):
+def picture(system, queue="sale"):
     """Who stands where, and until when each session lasts."""
-    waiting = system.store.command("ZRANGE", system.key("sale", "waiting"), 0, -1, "WITHSCORES")
-    active = system.store.command("ZRANGE", system.key("sale", "active"), 0, -1, "WITHSCORES")
+    waiting = system.store.command("ZRANGE", system.key(queue, "waiting"), 0, -1, "WITHSCORES")
+    active = system.store.command("ZRANGE", system.key(queue, "active"), 0, -1, "WITHSCORES")
     return waiting, sorted(zip(active[::2], active[1::2]))
 
 
@@ -76,8 +76,8 @@ def lose(system):
     wait_until(lambda: field(system, "generation") not in ("", before), PATIENCE, "the queue is created again")
 
 
-def is_restored(system):
-    return field(system, "restore").startswith("done")
+def is_restored(system, queue="sale"):
+    return field(system, "restore", queue).startswith("done")
 
 
 def test_the_line_comes_back_by_itself(start, postgres, tmp_path):

@@ -76,6 +76,16 @@ def lose(system):
     wait_until(lambda: field(system, "generation") not in ("", before), PATIENCE, "the queue is created again")
 
 
+def lose_with_memory(system):
+    """The same while no program runs that remembers it. Archivers start first."""
+    for program in system.programs:
+        program.stop()
+    system.store.command("FLUSHALL")
+    archivers = system.of("archiver")
+    for program in archivers + [program for program in system.programs if program not in archivers]:
+        program.start()
+
+
 def is_restored(system):
     return field(system, "restore").startswith("done")
 
@@ -132,17 +142,12 @@ def test_nobody_is_left_who_remembers(start, postgres):
     waiting, active = hold_a_sale(system, 2500)
     agree(system, postgres)
     before, counted = picture(system), totals(system)
-    others = [program for program in system.programs if program not in system.of("archiver")]
-    for program in system.programs:
-        program.stop()
-    system.store.command("FLUSHALL")
-    archivers = system.of("archiver")
-    for program in archivers + others:
-        program.start()
+    lose_with_memory(system)
     wait_until(lambda: field(system, "restore").startswith("running"), PATIENCE, "they begin to come back")
-    archivers[0].kill()
+    archiver = system.of("archiver")[0]
+    archiver.kill()
     wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
-    archivers[0].start()
+    archiver.start()
     for program in system.programs:
         program.wait_ready()
     assert picture(system) == before
@@ -169,11 +174,7 @@ def test_settings_mode_and_notice_come_back(start, postgres):
     postgres.sql("INSERT INTO queue_changes SELECT queue_id, at, entry_ms, entry_nth + 1, 'dispatcher', 'program', 'restore', '{}', "
                  "'{\"seq\": \"5\"}' FROM queue_changes WHERE what = 'mode'")
     before, config = picture(system), system.store.hash(system.key("sale", "config"))
-    for program in system.programs:
-        program.stop()
-    system.store.command("FLUSHALL")
-    for program in system.programs:
-        program.start()
+    lose_with_memory(system)
     wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
     now = system.store.hash(system.key("sale", "config"))
     assert now.pop("changed")[:13] == config.pop("changed")[:13] and now == config
@@ -200,11 +201,7 @@ def test_an_end_counts_by_the_clock_of_redis(start, postgres, tmp_path):
     pass_before = come[0].status()["pass"]
     come[0].complete()
     agree(system, postgres)
-    for program in system.programs:
-        program.stop()
-    system.store.command("FLUSHALL")
-    for program in system.programs:
-        program.start()
+    lose_with_memory(system)
     wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
     for program in system.programs:
         program.wait_ready()

@@ -237,4 +237,4 @@ def test_the_clock_goes_back_too(start, postgres, tmp_path):
     at_work(system)
     join_many(system, 20, "w")
     agree_open(system, postgres)
-    assert postgres.sql("SELECT count(*) FROM queue_entries WHERE visitor LIKE 'w%'") == "20"
+    assert postgres.sql("SELECT count(*) FROM queue_entries WHERE visitor ~ '^w[0-9]{1,2}$'") == "20"

@@ -3,6 +3,8 @@
 one, or both are."""
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from admin import Admin
@@ -12,6 +14,11 @@ from test_faults_clock import HOUR, Clock
 from waiting import PATIENCE, wait_until
 
 LONG = {"recovery_window": "12s", "session_ttl": "3h", "claim_ttl": "3h", "waiting_ttl": "3h"}
+#: A transaction that moves on what was written waits at its end while somebody has this lock.
+WAITS_AT_ITS_END = """CREATE FUNCTION held() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 SET statement_timeout = 0 AS
+    $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$;
+    CREATE CONSTRAINT TRIGGER held AFTER UPDATE ON queue_generations DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (NEW.event > OLD.event) EXECUTE FUNCTION held()"""
 RECORD = "SELECT visitor, lane, status, joined_at, admitted_at, ended_at FROM queue_entries ORDER BY seq"
 
 
@@ -215,6 +222,34 @@ def test_postgres_goes_back(start, postgres, tmp_path):
     agree_open(system, postgres)
     assert postgres.sql("SELECT count(*) FROM queue_differences") == "0"
     assert int(postgres.sql("SELECT count(*) FROM queue_entries")) == known + 21
+
+
+def test_postgres_goes_back_and_the_archiver_dies(start, postgres, tmp_path):
+    """Its first transaction since is done, and Redis has not heard of it: the gap is told nevertheless."""
+    system, _ = started(start, postgres, tmp_path)
+    hold_a_sale(system, 320)
+    agree(system, postgres)
+    postgres.keep()
+    join_many(system, 20, "w")
+    agree(system, postgres)
+    archiver = system.of("archiver")[0]
+    archiver.stop()
+    postgres.go_back()
+    postgres.sql(WAITS_AT_ITS_END)
+    system.join("sale")
+    with postgres.session("SELECT pg_advisory_xact_lock(1)"):
+        archiver.start()
+        at_its_end = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        wait_until(lambda: postgres.sql(at_its_end) == "1", PATIENCE, "the transaction waits")
+        archiver.send(signal.SIGSTOP)
+    known = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+    wait_until(lambda: postgres.sql(known) == "0", PATIENCE, "the transaction is done")
+    archiver.kill()
+    postgres.sql("DROP FUNCTION held() CASCADE")
+    archiver.start()
+    wait_until(lambda: gaps(postgres) == ["opened", "archive"], PATIENCE, "the gap is told")
+    agree_open(system, postgres)
+    assert postgres.sql("SELECT count(*) FROM queue_differences") == "0"
 
 
 def test_the_clock_goes_back_too(start, postgres, tmp_path):

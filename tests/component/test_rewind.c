@@ -358,6 +358,32 @@ static void an_old_copy_that_lacked_something_counts(void **state)
     assert_string_equal(error, "");
 }
 
+/* Of a part of the queue any place may be missing, and the totals are there. Nobody names another
+ * generation, also where an operator gives it more time. */
+static void what_a_part_lacks_comes_back(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1 recovery_window=0s");
+    const long long seq = test_state(store, "seq"), joined = test_state(store, "joined");
+    test_redis_ask(store->redis, "HSET %s store other archive 17592186045416",
+                   store->keys.names[TL_KEY_STATE]);
+    test_redis_ask(store->redis, "DEL tl:{q}:waiting");
+    for (int i = 0; i < 2; i++)
+        tl_reply_free(test_function(store->redis, TL_FN_RECOVER, &store->keys,
+                                    "1000 60000 me cli 100", NULL));
+    const struct stretch back = stretch(store);
+    assert_int_equal(back.found, 0);
+    assert_int_equal(back.seq, seq);
+    assert_int_equal(test_state(store, "lost_generation"), (long long)generation);
+    assert_int_equal(begin(store), 0);
+    call(store, "rows %" PRIu64 " 0 20 f %lld 0 0 0 0 g %lld 0 0 0 0", generation, seq, seq + 1);
+    assert_int_equal(test_waiting_place(store, "f"), seq);
+    assert_int_equal(test_waiting_place(store, "g"), seq + 1);
+    assert_int_equal(test_state(store, "restored"), 2);
+    assert_int_equal(test_state(store, "joined"), joined + 2);
+    test_invariants(store->redis, &store->keys);
+}
+
 /* A recovery that an operator opened, or whose lost generation nobody has named yet, goes on. */
 static void any_recovery_goes_on(void **state)
 {
@@ -387,6 +413,7 @@ int main(void)
         cmocka_unit_test_setup(an_end_that_nobody_knew_is_told, test_store_clean),
         cmocka_unit_test_setup(a_line_returns_once, test_store_clean),
         cmocka_unit_test_setup(an_old_copy_that_lacked_something_counts, test_store_clean),
+        cmocka_unit_test_setup(what_a_part_lacks_comes_back, test_store_clean),
         cmocka_unit_test_setup(any_recovery_goes_on, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);

@@ -1,10 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Rewind: the store came back from an old copy of its own. It lacks a stretch of the history of this generation, of
--- which the archive may know more (archiver/restore.lua). Meanwhile nobody is admitted, and no session ends.
+-- which the archive may know more (archiver/restore.lua). Meanwhile nobody is admitted, and no session ends. So it is
+-- where the store has a part of the queue, and an operator goes on with that.
 --
--- Fields of the state: `back`, "FOUND:BASE:SEQ:MS:AT": the stretch lies between the events FOUND and BASE; seqs in it
--- are above SEQ; since MS, that of its first return, the store is there again; AT, ms: when FOUND was. `restore`: back,
--- until an operator asks or it begins.
+-- Fields of the state: `back`, "FOUND:BASE:SEQ:MS:AT": the stretch lies between the events FOUND and BASE; those of its
+-- seqs that no total counts yet are above SEQ; since MS, that of its first return, the store is there again; AT, ms:
+-- when FOUND was. Of a part FOUND and AT are 0: any place may be missing. `restore`: back, until an operator asks or it
+-- begins.
 
 local LANE, REASON, int = defs.LANE, defs.REASON, text.int
 local OLD_MS = 60000 -- a copy whose last event is older than that is an old one
@@ -39,11 +41,12 @@ end
 
 -- For the step that begins an incarnation, before its first write: the fields, in turn with their values, that make the
 -- queue recover where it is archived and the copy is old; else none. Where it recovered for another reason, that goes
--- on instead. at: when its last event was, ms; base: the event from which numbers go on.
+-- on instead. at: when its last event was, ms; 0: the store has a part of the queue. base: the event from which numbers
+-- go on.
 function rewind.fields(c, at, seq, base)
     local window = c.archive and c.now - at > OLD_MS and recovery.window(c) or 0
-    if window == 0 then return {} end
-    local found, restore = c.event, call('HGET', c.key.state, 'restore') or ''
+    if window == 0 and (not c.archive or at > 0) then return {} end
+    local found, restore = at > 0 and c.event or 0, call('HGET', c.key.state, 'restore') or ''
     local is_back = stage_of(c.generation, restore)
     local till = not is_back and other_until(c, at, restore, window)
     if till then return { 'recover_until', int(till) } end

@@ -252,6 +252,35 @@ def test_postgres_goes_back_and_the_archiver_dies(start, postgres, tmp_path):
     assert postgres.sql("SELECT count(*) FROM queue_differences") == "0"
 
 
+@pytest.mark.parametrize("keys", [["waiting"], ["active", "sessions"], ["waiting", "active", "sessions", "events"]])
+def test_a_part_of_a_queue_gets_the_rest(start, postgres, tmp_path, keys):
+    """An operator goes on with what is there: the archive brings back what is missing, of any age."""
+    system, _ = started(start, postgres, tmp_path)
+    system.expect("only a part of the queue")
+    system.expect("a part of the queue is missing")
+    waiting, active = hold_a_sale(system)
+    agree(system, postgres)
+    before = picture(system)
+    names = [system.key("sale", name) for name in ["state", *keys]]
+    system.store.command("EVAL", "redis.call('HSET', KEYS[1], 'store', 'another') redis.call('DEL', unpack(KEYS, 2))",
+                         len(names), *names)
+    wait_until(lambda: "only a part" in system.ctl("queue", "list", "-o", "json").stdout, PATIENCE, "the operator is told")
+    done = system.ctl("queue", "recover", "sale", "--wait", "5m")
+    assert done.returncode == 0, done.stderr
+    wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    assert picture(system) == before
+    assert field(system, "recover_until") != "0"
+    agree_open(system, postgres)
+    for visitor in active:
+        assert visitor.status()["status"] == "active"
+    assert system.ctl("queue", "recover", "sale", "--now").returncode == 0
+    for visitor in active[:3]:
+        visitor.complete()
+    wait_until(lambda: all(visitor.is_active() for visitor in waiting), PATIENCE, "the next in the old order are called")
+    wait_until(lambda: gaps(postgres) == ["opened", "store"], PATIENCE, "the gap is told")
+    assert postgres.sql("SELECT count(*) FROM queue_differences") == "0"
+
+
 def test_the_clock_goes_back_too(start, postgres, tmp_path):
     """Numbers of events begin below those that PostgreSQL has: nothing is skipped as known."""
     system, clock = started(start, postgres, tmp_path)

@@ -335,9 +335,10 @@ def test_a_site_that_moves(start, postgres, tmp_path):
 
 
 def test_the_key_comes_from_the_archive(postgres, tmp_path):
-    """`tellerline trail key` needs no file of the archiver; without an archive it reads the file."""
-    def key(**env: str) -> subprocess.CompletedProcess[str]:
-        return run(BIN / "tellerline", "trail", "key", cwd=tmp_path,
+    """`tellerline trail key` needs no file of the archiver, nor a setting for the archive of `tellerline up`; without an
+    archive it reads the file."""
+    def key(*options: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return run(BIN / "tellerline", "trail", "key", *options, cwd=tmp_path,
                    env={f"TELLERLINE_{name}": value for name, value in env.items()})
 
     def refused(*words: str, **env: str) -> None:
@@ -347,6 +348,10 @@ def test_the_key_comes_from_the_archive(postgres, tmp_path):
     refused("has no key yet", "start an archiver", ARCHIVE_URL=postgres.url)
     postgres.sql("INSERT INTO archive_keys (archive_key, trail_key) VALUES ('hash', 'wait.example+01234567+KEY')")
     done = key(ARCHIVE_URL=postgres.url)
+    assert done.returncode == 0 and done.stdout == "wait.example+01234567+KEY\n", done.stderr
+    (tmp_path / "up").mkdir()
+    (tmp_path / "up" / "postgres.url").write_text(f"{postgres.url}\n")
+    done = key("--data", "up")
     assert done.returncode == 0 and done.stdout == "wait.example+01234567+KEY\n", done.stderr
     refused("trail.key")
     (tmp_path / "secrets").mkdir()

@@ -10,7 +10,8 @@ import pytest
 
 from admin import Admin, admin_file
 from tellerline import BIN, CALM, run
-from test_archive import agree, agree_open, join_many
+from http_client import Client
+from test_archive import agree, agree_open, join_many, value
 from test_draw import drawn, open_now, time_in, with_secrets
 from test_pass import API_KEY, key_file
 from test_store_trouble import PROMPT
@@ -275,11 +276,15 @@ def test_tiles_that_are_missing(start, postgres):
     join_many(system, 3, "more", "other")
     wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "7", PATIENCE, "all are archived")
     assert f"the trail of generation_id {sale} are missing" in system.of("archiver")[0].text()
+    client = Client(system.of("archiver")[0].admin_port)
+    wait_until(lambda: value(client, "tellerline_archive_trails_damaged") == 1, PATIENCE, "its metrics say so")
     assert postgres.sql(kept) == before and postgres.sql(leaves) == "1"
     assert sum(" entered " in leaf or " waits " in leaf or " stays " in leaf for leaf in check_trail(postgres, other)) >= 4
     postgres.sql("INSERT INTO trail_tiles SELECT * FROM lost")
     join_many(system, 1, "last")
     wait_until(lambda: postgres.sql(leaves) == "2", PATIENCE, "it goes on")
+    wait_until(lambda: value(client, "tellerline_archive_trails_damaged") == 0, PATIENCE, "its metrics say so")
+    client.close()
 
 
 @pytest.mark.parametrize("which", ["archive", "trail"])

@@ -36,6 +36,7 @@ struct tl_archived_queue {
     struct tl_copied copied[TL_COPIES];
     int64_t look_ms, report_ms;         /* local monotonic: when they are due */
     int64_t behind, behind_ms, missing; /* as the store said last */
+    bool trail_damaged;                 /* when it last had leaves to add */
     struct tl_restore restore;
     struct tl_reconcile reconcile;
 };

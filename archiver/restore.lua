@@ -51,6 +51,7 @@ local function ask(c, args)
     end
     changes.record(c, changes.actor(args), 'recover', {}, { from = 'archive' })
     recovery.reopen(c)
+    if of_present then rewind.await(c) end
     state.set(c, 'restore', of_present and 'asked:back' or 'asked')
     state.commit_config(c)
 end

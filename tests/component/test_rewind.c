@@ -233,6 +233,68 @@ static void the_return_of_another_generation_goes_on(void **state)
     assert_int_equal(test_state(store, "lost_generation"), lost);
 }
 
+/* A call of the archiver that has written nothing. */
+static void archiver_calls(struct test_store *store)
+{
+    tl_reply_free(test_function(store->redis, TL_FN_ARCHIVE, &store->keys,
+                                "1000 1000 100000 0-0 0 0 0 - 0 0", NULL));
+}
+
+static long long lasts_ms(struct test_store *store)
+{
+    return test_state(store, "recover_until") - test_state(store, "recover_since");
+}
+
+/* It lasts ten seconds, or the window where that is shorter. */
+static void nobody_is_held_up_without_an_archiver(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=2 recovery_window=2m");
+    come_back(store, 3600000);
+    assert_int_equal(lasts_ms(store), 10000);
+    assert_int_equal(test_admit(store, 10), 0);
+    test_redis_ask(store->redis, "HINCRBY %s recover_until -10000",
+                   store->keys.names[TL_KEY_STATE]);
+    test_redis_pass_time(store->redis, 5);
+    assert_int_equal(test_admit(store, 10), 0); /* the step that ends it */
+    assert_int_equal(test_state(store, "recover_until"), 0);
+    archiver_calls(store); /* too late */
+    assert_int_equal(test_state(store, "recover_until"), 0);
+    assert_int_equal(begin(store), -1);
+}
+
+static void a_short_window_stays_short(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1 recovery_window=3s");
+    come_back(store, 3600000);
+    assert_int_equal(lasts_ms(store), 3000);
+    archiver_calls(store);
+    assert_int_equal(lasts_ms(store), 3000);
+}
+
+/* One that is there may take the window to compare, and an operator to ask; what an operator has
+ * said of the end of the recovery counts. */
+static void an_archiver_is_waited_for(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1 recovery_window=2m");
+    come_back(store, 3600000);
+    archiver_calls(store);
+    assert_int_equal(lasts_ms(store), 120000);
+    archiver_calls(store);
+    assert_int_equal(lasts_ms(store), 120000);
+    come_back(store, 3600000); /* once more */
+    assert_int_equal(lasts_ms(store), 10000);
+    assert_int_equal(call(store, "ask me cli 100"), 0);
+    assert_int_equal(lasts_ms(store), 120000);
+    come_back(store, 3600000);
+    tl_reply_free(
+        test_function(store->redis, TL_FN_RECOVER, &store->keys, "1000 20000 me cli 100", NULL));
+    archiver_calls(store);
+    assert_in_range(lasts_ms(store), 20000, 100000);
+}
+
 /* A recovery that has ended brings nothing back, when the store comes back once more. */
 static void an_ended_recovery_counts_no_more(void **state)
 {
@@ -407,6 +469,9 @@ int main(void)
         cmocka_unit_test_setup(not_every_copy_is_old, test_store_clean),
         cmocka_unit_test_setup(an_old_copy_is_lost_again, test_store_clean),
         cmocka_unit_test_setup(the_return_of_another_generation_goes_on, test_store_clean),
+        cmocka_unit_test_setup(nobody_is_held_up_without_an_archiver, test_store_clean),
+        cmocka_unit_test_setup(a_short_window_stays_short, test_store_clean),
+        cmocka_unit_test_setup(an_archiver_is_waited_for, test_store_clean),
         cmocka_unit_test_setup(an_ended_recovery_counts_no_more, test_store_clean),
         cmocka_unit_test_setup(ends_between_two_returns_count, test_store_clean),
         cmocka_unit_test_setup(what_the_archive_knows_is_not_told, test_store_clean),

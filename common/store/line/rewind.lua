@@ -9,7 +9,8 @@
 -- begins.
 
 local LANE, REASON, int = defs.LANE, defs.REASON, text.int
-local OLD_MS = 60000 -- a copy whose last event is older than that is an old one
+local OLD_MS = 60000   -- a copy whose last event is older than that is an old one
+local COMES_MS = 10000 -- within which an archiver comes: without one there is nothing to wait for
 local STAGES = { ['^back$'] = 'back', ['^asked:back$'] = 'asked', ['^running:(%d+):'] = 'running' }
 local MAY_RETURN = { [REASON.expired] = true, [REASON.unclaimed] = true, [REASON.absent] = true }
 
@@ -55,8 +56,15 @@ function rewind.fields(c, at, seq, base)
         found, seq, since, at = min(found, before.found), min(seq, before.seq), before.ms, min(at, before.at)
     end
     return { 'restore', 'back', 'back', concat({ int(found), int(base), int(seq), int(since), int(at) }, ':'),
-        'recover_since', int(c.now), 'recover_until', int(c.now + window), 'lost_generation', int(c.generation),
-        'lost_by', recovery.NAMED_BY.operator, 'lost_event', 0, 'lost_size', 0 }
+        'recover_since', int(c.now), 'recover_until', int(c.now + min(window, COMES_MS)),
+        'lost_generation', int(c.generation), 'lost_by', recovery.NAMED_BY.operator, 'lost_event', 0, 'lost_size', 0 }
+end
+
+-- An archiver has come, or an operator asks: from now on the recovery lasts the window, in which it compares.
+function rewind.await(c)
+    if recovery.recovers(c) and c.recover_until == c.recover_since + COMES_MS then
+        state.set(c, 'recover_until', int(c.recover_since + max(c.window, COMES_MS)))
+    end
 end
 
 -- Does every session go on for now, because the archive may know of a later end? c: with recover_until.

@@ -137,6 +137,44 @@ def test_nothing_is_missing(start, postgres, tmp_path):
     wait_until(lambda: "v300" in dict(picture(system)[1]), PATIENCE, "the next is called")
 
 
+def test_nobody_compares(start, postgres, tmp_path):
+    """Redis was away for an hour, and has everything, and there is no archiver: it goes on within seconds."""
+    system, clock = started(start, postgres, tmp_path)
+    _, active = hold_a_sale(system)
+    system.set("sale", "recovery_window=1h")
+    agree(system, postgres)
+    system.of("archiver")[0].stop()
+    go_back(system, clock, system.redis.history())
+    wait_until(lambda: field(system, "restore") == "back", PATIENCE, "it is known to be an old copy")
+    active[0].client.close()
+    wait_until(lambda: active[0].complete()["status"] == "completed", PATIENCE, "it goes on", again_on=(AssertionError, OSError))
+    assert "v300" not in dict(picture(system)[1])
+    wait_until(lambda: "v300" in dict(picture(system)[1]), PATIENCE, "the next is called")
+    assert field(system, "restore") == "none:ended"
+    system.of("archiver")[0].start()
+    agree_open(system, postgres)
+
+
+def test_an_archiver_compares_slowly(start, postgres, tmp_path):
+    """Where there is one, nobody is admitted before it has compared."""
+    system, clock = started(start, postgres, tmp_path)
+    _, active = hold_a_sale(system)
+    system.set("sale", "recovery_window=1h")
+    agree(system, postgres)
+    with postgres.session("LOCK queue_entries"):
+        go_back(system, clock, system.redis.history())
+        wait_until(lambda: int(field(system, "recover_until")) - int(field(system, "recover_since")) == HOUR * 1000,
+                   PATIENCE, "an archiver is there", again_on=(ValueError, OSError))
+        clock.set(HOUR + 5 + 60)  # longer than one without an archiver is held
+        active[0].client.close()
+        wait_until(lambda: active[0].complete()["status"] == "completed", PATIENCE, "it goes on", again_on=(AssertionError, OSError))
+        for _ in range(20):  # steps, of which none admits
+            system.join("sale")
+        assert field(system, "restore") == "back" and "v300" not in dict(picture(system)[1])
+    wait_until(lambda: field(system, "restore") == "none:whole", PATIENCE, "it has compared")
+    wait_until(lambda: "v300" in dict(picture(system)[1]), PATIENCE, "the next is called")
+
+
 def test_the_last_seconds_are_missing(start, postgres, tmp_path):
     """archive.restore: manual. Redis was away for an hour, and lacks seconds: it goes on as of then at once."""
     system, clock = started(start, postgres, tmp_path, restore="manual")

@@ -372,6 +372,44 @@ static void an_end_that_nobody_knew_is_told(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
+/* A ticket or a pass of the stretch comes before the archive, which counts what has ended in it. */
+static void nobody_is_counted_twice(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=3 lanes=vip,normal");
+    const long long a = test_state(store, "seq") - 5, joined = test_state(store, "joined"),
+                    now = test_redis_ms(store->redis);
+    come_back(store, 3600000);
+    const struct {
+        const char *visitor;
+        uint64_t numbers[3];
+    } come[] = {{"g", {(uint64_t)a + 6, generation}},
+                {"h", {(uint64_t)a + 7, generation, (uint64_t)now + 60000}},
+                {"i", {(uint64_t)a + 8, generation}}};
+    for (size_t i = 0; i < sizeof(come) / sizeof(come[0]); i++) {
+        struct tl_command command = {
+            .kind = TL_COMMAND_RESTORE, .visitor = come[i].visitor, .visitor_length = 1};
+        memcpy(command.numbers, come[i].numbers, sizeof(come[i].numbers));
+        test_add(store, &command);
+    }
+    test_batch(store);
+    tl_reply_free(
+        test_function(store->redis, TL_FN_MOVE, &store->keys, "1000 f normal me cli 100", NULL));
+    assert_int_equal(test_state(store, "joined"), joined + 3);
+    begin(store);
+    call(store,
+         "rows %" PRIu64 " 0 20 f %lld 0 0 0 0 g %lld -2 0 0 0 h %lld -1 5 1 0 i %lld 0 0 0 0",
+         generation, a + 5, a + 6, a + 7, a + 9);
+    call(store, "done %" PRIu64 " 1 2 0 0 0 0 1", generation);
+    assert_int_equal(test_state(store, "joined"), joined + 4);
+    assert_int_equal(test_state(store, "left"), 2);
+    assert_int_equal(test_state(store, "completed"), 1);
+    assert_int_equal(test_state(store, "admitted"), 4);
+    assert_int_equal(test_waiting_place(store, "i"), a + 9);
+    assert_int_equal(test_waiting_place(store, "f"), (long long)tl_place_make(1, (uint64_t)a + 5));
+    test_invariants(store->redis, &store->keys);
+}
+
 /* An operator asks while the queue recovers. */
 static void assert_refused(struct test_store *store, const char *why)
 {
@@ -476,6 +514,7 @@ int main(void)
         cmocka_unit_test_setup(ends_between_two_returns_count, test_store_clean),
         cmocka_unit_test_setup(what_the_archive_knows_is_not_told, test_store_clean),
         cmocka_unit_test_setup(an_end_that_nobody_knew_is_told, test_store_clean),
+        cmocka_unit_test_setup(nobody_is_counted_twice, test_store_clean),
         cmocka_unit_test_setup(a_line_returns_once, test_store_clean),
         cmocka_unit_test_setup(an_old_copy_that_lacked_something_counts, test_store_clean),
         cmocka_unit_test_setup(what_a_part_lacks_comes_back, test_store_clean),

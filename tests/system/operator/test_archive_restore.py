@@ -161,6 +161,63 @@ def test_nobody_is_left_who_remembers(start, postgres):
     assert done.returncode == 0, done.stderr
 
 
+def ask(system, visitor, what, ticket):
+    """As another device of the visitor: no connection of before."""
+    client = system.client()
+    try:
+        return client.get(f"{visitor.path}/{what}", ticket=ticket)
+    finally:
+        client.close()
+
+
+def test_who_asks_before_the_archive_loses_nothing(start, postgres):
+    """Nobody remembers the queue, and visitors ask with tickets and passes of before: of a session, of a place in another
+    lane, of what has ended."""
+    system = begin(start, postgres, {"recovery_window": "5m"})
+    wait_until(lambda: field(system, "archive"), PATIENCE, "the queue is archived")
+    come = [system.join("sale") for _ in range(CAPACITY + 5)]
+    tickets = [visitor.ticket for visitor in come]
+    wait_until(lambda: all(visitor.is_active() for visitor in come[:CAPACITY]), PATIENCE, "the first are called")
+    passes = [visitor.status()["pass"] for visitor in come[:2]]
+    for visitor in come[:2]:
+        visitor.complete()
+    wait_until(lambda: all(visitor.is_active() for visitor in come[2:CAPACITY + 2]), PATIENCE, "the next are called")
+    join_many(system, 50, "v")
+    desk = Admin(system.of("worker")[0])
+    desk.done("POST", f"queues/sale/visitors/{come[-1].view['visitor']}/lane", {"lane": "vip"})
+    desk.close()
+    agree(system, postgres)
+    before, counted = picture(system), totals(system)
+    for program in system.programs:
+        program.stop()
+    system.store.command("FLUSHALL")
+    others = [program for program in system.programs if program not in system.of("archiver")]
+    for program in others:
+        program.start()
+    for program in others:
+        program.wait_ready()
+
+    def comes(at):
+        answer = ask(system, come[at], "status", tickets[at])
+        return answer.status == 200 and answer.json["status"] == "waiting"
+
+    for at in (2, CAPACITY + 1, -1):
+        wait_until(lambda at=at: comes(at), PATIENCE, "a ticket brings a place back")
+    for one in passes:
+        wait_until(lambda one=one: ask(system, come[0], "check", one).status == 204, PATIENCE, "a pass brings a session back")
+    for archiver in system.of("archiver"):
+        archiver.start()
+    wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    assert picture(system) == before
+    assert totals(system) == counted
+    assert [ask(system, come[0], "check", one).status for one in passes] == [401, 401]
+    done = system.ctl("queue", "recover", "sale", "--now")
+    assert done.returncode == 0, done.stderr
+    wait_until(lambda: field(system, "recover_until") == "0", PATIENCE, "the recovery ends")
+    assert picture(system) == before
+    assert totals(system) == counted
+
+
 def test_settings_mode_and_notice_come_back(start, postgres):
     """No program is left that remembers what operators had set: a queue that was paused stays so."""
     system = begin(start, postgres, {})

@@ -115,6 +115,7 @@ entry('archive', { 'allow-oom' }, function(keys, args)
     end
     local restore, of_present = restorable(c)
     local comes_back = of_present and restore > 0 -- only then those who are there are all who should be
+    if comes_back then rewind.await(c) end
     local before, missing, since = match(c.archive or '', '^(%d+) ?(%d*) ?(%d*)$')
     local units = free_units(c, held, before, most_units, freed)
     local has_room = held <= most / 2 and units >= most_units / 2 -- half of it stays for what happens meanwhile

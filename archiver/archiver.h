@@ -31,13 +31,12 @@ struct tl_archived_queue {
     uint64_t entries, units;       /* of those in the batch */
     struct tl_reply *reply;        /* which the batch borrows from */
     struct tl_archive_part known;  /* as PostgreSQL numbers the last generation; 0: not known */
-    bool asked;                    /* it said which event it had, since the store heard of it */
-    uint64_t had_event;
-    int64_t had_ms;
+    bool asked; /* of that it said which event it has; the store has to hear it */
     uint64_t store_generation, archived; /* as the store said last: the event that PostgreSQL had */
     struct tl_copied copied[TL_COPIES];
     int64_t look_ms, report_ms;         /* local monotonic: when they are due */
     int64_t behind, behind_ms, missing; /* as the store said last */
+    bool trail_damaged;                 /* when it last had leaves to add */
     struct tl_restore restore;
     struct tl_reconcile reconcile;
 };

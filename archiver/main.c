@@ -274,6 +274,8 @@ static bool write_batch(struct tl_archiver *self, struct tl_error *err)
             tl_archive_batch_find(&self->batch, held->keys.queue, queue->known.generation);
         if (part != NULL && part->event > queue->known.written)
             queue->known.written = part->event;
+        if (part != NULL && part->leaves.n > 0)
+            queue->trail_damaged = part->first_leaf == TL_TRAIL_NO_LEAF;
         if (queue->entries == 0)
             tl_archiver_let_go(queue);
         else if (!tl_archiver_acknowledge(self, held, now_ms, err) &&
@@ -289,18 +291,20 @@ static bool write_batch(struct tl_archiver *self, struct tl_error *err)
 static void report(const struct tl_archiver *self)
 {
     struct tl_metrics *metrics = self->process->metrics;
-    int64_t behind = 0, behind_ms = 0, missing = 0, differences = 0;
+    int64_t behind = 0, behind_ms = 0, missing = 0, differences = 0, damaged = 0;
     for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
         const struct tl_archived_queue *queue = tl_roster_at(self->process->roster, i)->state;
         behind += queue->behind;
         missing += queue->missing;
         differences += queue->reconcile.differences;
+        damaged += queue->trail_damaged;
         behind_ms = queue->behind_ms > behind_ms ? queue->behind_ms : behind_ms;
     }
     tl_metrics_set(metrics, TL_ARCHIVED_BEHIND_ENTRIES, behind);
     tl_metrics_set(metrics, TL_ARCHIVED_BEHIND_SECONDS, behind_ms / 1000);
     tl_metrics_set(metrics, TL_ARCHIVED_MISSING, missing);
     tl_metrics_set(metrics, TL_ARCHIVED_DIFFERENCES, differences);
+    tl_metrics_set(metrics, TL_ARCHIVED_TRAILS_DAMAGED, damaged);
     tl_metrics_set(metrics, TL_ARCHIVED_CONNECTED, self->usable);
 }
 

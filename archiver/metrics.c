@@ -29,6 +29,9 @@ const struct tl_metric_desc tl_archive_metrics[TL_ARCHIVED_METRICS + TL_ROLE_MET
                                  "Places at which Redis and PostgreSQL differ; at most 100 of each "
                                  "queue are counted.",
                                  TL_GAUGE},
+    [TL_ARCHIVED_TRAILS_DAMAGED] = {"tellerline_archive_trails_damaged",
+                                    "Queues with a damaged trail, to which nothing is added.",
+                                    TL_GAUGE},
     [TL_ARCHIVED_CONNECTED] = {"tellerline_archive_connected", "1 while PostgreSQL can be used.",
                                TL_GAUGE_MAX},
     [TL_ARCHIVED_METRICS] = TL_ROLE_METRIC_ROWS("archiver"),

@@ -52,13 +52,12 @@ static struct tl_archive_part *part_of(struct tl_archiver *self, struct tl_held_
         queue->known = (struct tl_archive_part){.generation = generation,
                                                 .generation_id = part->generation_id,
                                                 .queue_id = part->queue_id,
-                                                .written = part->written};
+                                                .written = part->written,
+                                                .at_ms = part->at_ms};
         if (generation == queue->store_generation && part->written < queue->archived &&
             !tl_database_went_back(&self->database, part, err))
             return NULL;
-        queue->asked = true;
-        queue->had_event = part->written;
-        queue->had_ms = part->at_ms;
+        queue->asked = queue->store_generation != 0; /* else the queue is gone */
     }
     part->generation_id = queue->known.generation_id;
     part->queue_id = queue->known.queue_id;
@@ -66,7 +65,9 @@ static struct tl_archive_part *part_of(struct tl_archiver *self, struct tl_held_
     return part;
 }
 
-/* One that cannot be read was written by something else, and is left out. TL_ERR_PROTOCOL: it is of
+/* Leaves it where PostgreSQL has just been asked about its generation: with the first transaction
+ * it could no longer be seen that PostgreSQL had gone back, so the store hears before what it has.
+ * One that cannot be read was written by something else, and is left out. TL_ERR_PROTOCOL: it is of
  * another release, and has to wait for that. */
 static bool take_entry(struct tl_archiver *self, struct tl_held_queue *held,
                        const struct tl_reply *entry, struct tl_error *err)
@@ -77,6 +78,8 @@ static bool take_entry(struct tl_archiver *self, struct tl_held_queue *held,
     const char *bytes = tl_reply_string(tl_reply_at(tl_reply_at(entry, 1), 1), &length);
     if (tl_record_open(bytes, length, &record, &self->problem)) {
         struct tl_archive_part *part = part_of(self, held, record.generation, err);
+        if (part != NULL && queue->asked)
+            return true;
         if (part == NULL || !tl_archive_batch_take(&self->batch, part, &record, err))
             return false;
     } else if (self->problem.kind == TL_ERR_PROTOCOL) {
@@ -102,7 +105,7 @@ bool tl_archiver_read(struct tl_archiver *self, struct tl_held_queue *held, int6
     if (queue->reply == NULL)
         return false;
     size_t n = tl_reply_count(queue->reply);
-    for (size_t i = 0; i < n && !tl_archiver_is_full(self); i++) {
+    for (size_t i = 0; i < n && !tl_archiver_is_full(self) && !queue->asked; i++) {
         if (take_entry(self, held, tl_reply_at(queue->reply, i), &problem))
             continue;
         if (problem.kind == TL_ERR_PROTOCOL && i > 0)
@@ -115,6 +118,8 @@ bool tl_archiver_read(struct tl_archiver *self, struct tl_held_queue *held, int6
         self->usable = false;
         return true;
     }
+    if (queue->asked && queue->entries == 0)
+        return tl_archiver_acknowledge(self, held, now_ms, err);
     bool more = n == strtoul(ENTRIES_AT_ONCE, NULL, 10) || queue->entries < n;
     queue->look_ms = more ? now_ms : now_ms + (n > 0 ? TL_ARCHIVER_GATHER_MS : LOOK_MS);
     return true;
@@ -134,10 +139,10 @@ bool tl_archiver_acknowledge(struct tl_archiver *self, struct tl_held_queue *hel
     tl_args_uint(args, queue->units);
     tl_args_uint(args, queue->known.generation);
     if (queue->asked)
-        tl_args_uint(args, queue->had_event);
+        tl_args_uint(args, queue->known.written);
     else
         tl_args_str(args, "");
-    tl_args_uint(args, (uint64_t)queue->had_ms);
+    tl_args_uint(args, (uint64_t)queue->known.at_ms);
     tl_args_uint(args, queue->known.written);
     struct tl_reply *reply = tl_call(held->redis, args, err);
     if (reply == NULL)

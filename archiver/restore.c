@@ -299,7 +299,12 @@ static PGresult *fetch_later(struct tl_restore *restore, struct tl_database *dat
 
 static void say_what_begins(struct tl_restore *restore, const struct tl_held_queue *held)
 {
-    if (restore->back && restore->seen_base != restore->base)
+    if (restore->back && restore->seen_base != restore->base && restore->found == 0)
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue},
+               "a part of the queue is missing in the store%s",
+               restore->may_begin ? ": it comes back from the archive"
+                                  : ": `tellerline restore` brings it back from the archive");
+    else if (restore->back && restore->seen_base != restore->base)
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue},
                "the store has come back from an old copy, as of event %" PRIu64 ", and the archive "
                "knows of event %" PRIu64 "%s",

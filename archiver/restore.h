@@ -29,8 +29,9 @@ struct tl_restore {
     uint64_t now_ms; /* by Redis's clock, at the last step */
     uint64_t cursor; /* below TL_LANE of those who are active, above it of all others */
     uint64_t size;   /* how many wait or are active */
-    /* Of an old copy: the archive knows more of what lies between these events, in which places
-     * above the seq were given. base of the last that was looked at. */
+    /* Of an old copy: the archive knows more of what lies between these events; no total of the
+     * store counts places above the seq. base of the last that was looked at. found 0: the store
+     * has a part of the queue. */
     uint64_t found, base, found_seq, seen_base;
     uint64_t found_ms, last_ms; /* by Redis's clock: of the first of them; of the archive's last */
     uint64_t totals[TL_RESTORE_TOTALS];

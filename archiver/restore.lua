@@ -15,10 +15,11 @@
 -- returns  RESTORE. is_next 0: there is nothing (more) to do, or another archiver has done this step
 -- fails    INVALID   an operator asks, but the queue has visitors and does not recover, or all are back
 --
--- Invariants: as those of apply. A row that comes twice changes nothing the second time, nor does one whose visitor
--- came back before. Nobody is admitted meanwhile. Work is bounded by the number of rows.
+-- Invariants: as those of apply. A row that comes twice changes nothing the second time. Of visitors who came back by a
+-- ticket or a pass before, the archive knows the later place, lane and session; what they and operators did since the
+-- queue was created again is later than that. Nobody is admitted meanwhile. Work is bounded by the number of rows.
 
-local ROW = 6
+local ROW, LANE, REASON = 6, defs.LANE, defs.REASON
 local TOTAL = { 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed', 'admitted' }
 local FIELDS = state.fields({ 'seq', 'joined', 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed',
     'admitted' }, { 'restore', 'brought', 'back', 'handed', 'notice' })
@@ -51,6 +52,7 @@ local function ask(c, args)
     end
     changes.record(c, changes.actor(args), 'recover', {}, { from = 'archive' })
     recovery.reopen(c)
+    if of_present then rewind.await(c) end
     state.set(c, 'restore', of_present and 'asked:back' or 'asked')
     state.commit_config(c)
 end
@@ -77,14 +79,6 @@ local function begin(c, args)
     return { 1, r.cursor, wait }
 end
 
--- A session that comes back. The visitor may have joined again meanwhile, at `held`.
-local function bring_session(c, id, place, held, till, args, at, session_ttl)
-    if held then visitor.give_up(c, id, held) end
-    local admitted = min(c.now, args[at + 3] > '0' and args[at + 3] + 0 or till - session_ttl)
-    visitor.restore(c, id, place, { place = place, admitted = admitted, claimed = args[at + 4] == '1' }, till)
-    if c.active > c.admit_capacity then state.set(c, 'admit_capacity', c.active) end
-end
-
 -- Settings that an operator changed later than those that are there, and the notice, where there is none. The step that
 -- comes twice finds them there.
 local function bring_settings(c, args)
@@ -102,55 +96,96 @@ local function bring_settings(c, args)
     state.commit_config(c)
 end
 
--- The visitor was admitted, or the session ended, after what the archive has last, or while the store was away.
-local function note_expired(c, deadline, is_unclaimed)
-    state.count(c, 'joined', 1)
-    state.count(c, 'expired', 1)
-    if deadline > 0 then state.count(c, 'admitted', 1) end
-    if deadline > 0 and is_unclaimed then state.count(c, 'unclaimed', 1) end
+-- The place is over: the visitor was admitted, or the session ended, after what the archive has last, or while the
+-- store was away. held: where the visitor waits there, by a ticket; or nil.
+local function expire(c, row, held)
+    local is_called = row.deadline > 0
+    if is_called then state.count(c, 'admitted', 1) end
+    if held then
+        visitor.drop(c, { row.id }, { held, 1 }, row.claimed and REASON.expired or REASON.unclaimed)
+    else
+        state.count(c, 'joined', 1)
+        state.count(c, 'expired', 1)
+        if is_called and not row.claimed then state.count(c, 'unclaimed', 1) end
+    end
 end
 
--- Visitors who are there again already, or came back and went, stay as they are. Returns how many came back.
-local function bring(c, r, args, s)
-    local ids, gone, line, places, handed, seen, sessions = {}, {}, {}, {}, {}, {}, 0
-    for at = 6, #args, ROW do ids[#ids + 1] = args[at] end
-    local waits, active, ended = call('ZMSCORE', c.key.waiting, unpack(ids)), call('ZMSCORE', c.key.active,
-        unpack(ids)), call('ZMSCORE', c.key.ended, unpack(ids))
-    for i, id in ipairs(ids) do
-        local at = 6 + ROW * (i - 1)
-        local place, deadline, held = args[at + 1] + 0, args[at + 2] + 0, text.number(waits[i])
-        local has_gone = deadline < 0
-        local is_back = seen[id] or active[i] or ended[i] or held and held % defs.LANE <= place % defs.LANE
-        local till = not has_gone and not is_back and recovery.stands(c, place, deadline, r.event) or nil
-        if has_gone then
-            gone[#gone + 1] = args[at + 1]
-        elseif till and till > 0 then
-            bring_session(c, id, place, held, till, args, at, s.session_ttl)
-            sessions = sessions + 1
-        elseif till then
-            if held then visitor.give_up(c, id, held) end
-            line[#line + 1], places[#places + 1] = id, place
+-- The visitor came back to the place, or to an earlier one, by a ticket or a pass, and it had ended. gone: such places.
+local function take_back(c, id, now, reason, gone)
+    local place = now.session and now.session.place or now.held
+    visitor.take_back(c, id, place, reason, now.session)
+    gone[#gone + 1] = place
+    now.session, now.held = nil, nil
+end
+
+-- A session that comes back. held: where the visitor waits by a ticket, or nil.
+local function bring_session(c, row, held, till, session_ttl)
+    local place = held or row.place
+    local admitted = min(c.now, row.admitted > 0 and row.admitted or till - session_ttl)
+    visitor.restore(c, row.id, place, { place = place, admitted = admitted, claimed = row.claimed }, till, held)
+    if c.active > c.admit_capacity then state.set(c, 'admit_capacity', c.active) end
+end
+
+-- An open place. till: until when it has a session, 0: it waits, nil: it is over; now: what there is of the visitor.
+-- Returns whether the visitor comes back, and whether into the line.
+local function bring_open(c, row, now, till, session_ttl)
+    local session, held = now.session, now.held
+    local same = held and held % LANE == row.place % LANE and held
+    if session then
+        if till and till > now.deadline and session.place % LANE == row.place % LANE then
+            visitor.prolong(c, row.id, session, till, false)
         end
-        if not (till or is_back or has_gone) then note_expired(c, deadline, args[at + 4] == '0') end
-        seen[id] = seen[id] or till
-        local serial = args[at + 5] + 0
-        if (till or held == place) and serial > 0 then handed[#handed + 1] = { id, place, serial } end
+    elseif not till then
+        if row.deadline > 0 or not same then expire(c, row, same) end
+    else
+        if same and not recovery.was_moved(c, same) and same ~= row.place then
+            visitor.move(c, row.id, same, floor(row.place / LANE))
+            same = row.place
+        elseif held and not same then -- joined again
+            visitor.give_up(c, row.id, held)
+        end
+        if till > 0 then bring_session(c, row, same, till, session_ttl) end
+        return not same, till == 0
+    end
+end
+
+-- Returns how many came back.
+local function bring(c, event, all_rows, s)
+    local ids, last, gone, line, places, n = {}, {}, {}, {}, {}, 0
+    for i, row in ipairs(all_rows) do
+        ids[i] = row.id
+        if row.deadline >= 0 then last[row.id] = row end -- of two open places the archive knows the end of one not yet
+    end
+    local found = rewind.look(c, ids, 1)
+    for i, row in ipairs(all_rows) do
+        local now, seq = found[i], row.place % LANE
+        local here = now.session and now.session.place or now.held
+        if row.deadline < 0 then
+            if here and here % LANE == seq then take_back(c, row.id, now, -row.deadline, gone) end
+            gone[#gone + 1] = row.place
+        elseif not now.reason and last[row.id] == row then
+            if here and here % LANE < seq then
+                take_back(c, row.id, now, now.session and REASON.completed or REASON.left, gone)
+            end
+            local till = recovery.stands(c, row.place, row.deadline, event)
+            local comes, waits = bring_open(c, row, now, till, s.session_ttl)
+            if comes then n = n + 1 end
+            if comes and waits then line[#line + 1], places[#places + 1] = row.id, row.place end
+        end
     end
     visitor.restore_waiting(c, line, places)
-    for _, place in ipairs(places) do presence.mark(c, place % defs.LANE, 1, s.waiting_ttl) end
-    for _, one in ipairs(handed) do visitor.hand_over(c, one[1], one[2], one[3], 0) end
+    for _, place in ipairs(places) do presence.mark(c, place % LANE, 1, s.waiting_ttl) end
     recovery.note_over(c, gone)
-    return #line + sessions
+    return n
 end
 
--- The same of the present generation.
-local function bring_later(c, args, s)
-    local rows = {}
+local function read_rows(args)
+    local all = {}
     for at = 6, #args, ROW do
-        rows[#rows + 1] = { id = args[at], place = args[at + 1] + 0, deadline = args[at + 2] + 0,
+        all[#all + 1] = { id = args[at], place = args[at + 1] + 0, deadline = args[at + 2] + 0,
             admitted = args[at + 3] + 0, claimed = args[at + 4] == '1', serial = args[at + 5] + 0 }
     end
-    return rewind.settle(c, rows, s.waiting_ttl)
+    return all
 end
 
 -- Is this generation being brought back? Not when the recovery has ended meanwhile, by itself or by an operator: then
@@ -169,8 +204,15 @@ local function rows(c, args)
     if not r or r.cursor ~= args[4] + 0 then return { 0, r and r.cursor or 0, 0 } end
     recovery.hold(c)
     draw.open(c)
-    local s, n = settings.read(c, SETTINGS), 0
-    if #args > 5 then n = r.generation == c.generation and bring_later(c, args, s) or bring(c, r, args, s) end
+    local s, n, all = settings.read(c, SETTINGS), 0, read_rows(args)
+    if r.generation == c.generation then
+        n = rewind.settle(c, all, s.waiting_ttl)
+    elseif #all > 0 then
+        n = bring(c, r.event, all, s)
+    end
+    for _, row in ipairs(all) do
+        if row.serial > 0 and row.deadline >= 0 then visitor.hand_over(c, row.id, row.place, row.serial, 0) end
+    end
     if n > 0 then state.count(c, 'restored', n) end
     r.cursor, r.returned = args[5] + 0, r.returned + n
     note_running(c, r)
@@ -184,6 +226,7 @@ local function done(c, args)
     for i, total in ipairs(TOTAL) do state.count(c, total, args[3 + i] + 0) end
     state.count(c, 'joined', args[4] + args[5] + args[6])
     if r.generation == c.generation then state.set(c, 'called', '') end -- overbooking begins to count again
+    state.set(c, 'admit_capacity', min(c.admit_capacity, c.active)) -- sessions may have gone that passes brought back
     recovery.release(c, { unpack(args, 4 + #TOTAL) })
     state.set(c, 'restore', format('done:%d:%d', r.generation, r.returned))
     state.set(c, 'brought', r.generation)

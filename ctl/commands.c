@@ -72,9 +72,9 @@ static const struct tl_ctl_command commands[] = {
          "Everything that was archived of a queue generation, with its hashes and the signed "
          "checkpoint, as text: `tellerline trail export concert >concert.trail`.",
      .status = "there is no such trail"},
-    {"trail key", NULL, TL_GROUP_RUN, TL_OPTION_CONFIG, tl_command_trail_key,
+    {"trail key", NULL, TL_GROUP_RUN, TL_OPTION_CONFIG | TL_OPTION_DATA, tl_command_trail_key,
      .summary = "Show the key by which others verify the trail",
-     .details = "To be published. With archive.url it is the one that archivers sign with, from "
+     .details = "To be published. With an archive it is the one that archivers sign with, from "
                 "PostgreSQL; else that of secrets.trail_key and the host of http.public_url."},
     {"verify trail", "FILE", TL_GROUP_RUN, TL_OPTION_VERIFY, tl_command_verify_trail,
      .summary = "Verify an exported trail, without the system",

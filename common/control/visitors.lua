@@ -26,10 +26,11 @@ entry('move', { 'allow-oom' }, function(keys, args)
     local lane_now = floor(place / defs.LANE)
     if not lane then return { MOVE.no_lane } end
     if lane == lane_now then return { MOVE.there } end
-    state.check(c, { 'waiting', 'active', 'events' })
+    state.check(c, { 'waiting', 'active', 'events', 'lost' })
     local before = names[lane_now + 1] or ''
     changes.record(c, changes.actor(args), 'move', { visitor = id, lane = before }, { visitor = id, lane = name })
     visitor.move(c, id, place, lane)
+    recovery.note_move(c, place)
     state.set(c, 'moved:' .. text.int(lane), c.now) -- an audit does not take those called there before for out of turn
     state.commit(c)
     return { MOVE.done, before }

@@ -11,10 +11,7 @@
 
 #include "generated/report_sql.h"
 
-enum {
-    NUMBER_SIZE = 24,
-    CONNECT_MS = 5000 /* and each of the first statements, which are short */
-};
+enum { CONNECT_MS = 5000 }; /* and each of the first statements, which are short */
 
 bool tl_report_open(struct tl_report_archive *archive, const char *url, int64_t limit_ms,
                     struct tl_error *err)
@@ -57,10 +54,9 @@ static PGresult *run(struct tl_report_archive *archive, const char *sql, int n,
 }
 
 /* As text for PostgreSQL; NULL for what was not given. */
-static const char *number(int64_t value, char text[NUMBER_SIZE])
+static const char *given(uint64_t value, char text[TL_POSTGRES_TEXT])
 {
-    snprintf(text, NUMBER_SIZE, "%" PRId64, value);
-    return value != 0 ? text : NULL;
+    return value != 0 ? tl_postgres_text(value, text) : NULL;
 }
 
 /* The JSON that a statement behind visits.sql makes; *made NULL: no row. */
@@ -93,9 +89,9 @@ static bool make(struct tl_report_archive *archive, const unsigned char *stateme
 static PGresult *find_generations(struct tl_report_archive *archive,
                                   const struct tl_report_wish *wish, struct tl_error *err)
 {
-    char sale[NUMBER_SIZE], since[NUMBER_SIZE];
-    const char *const values[] = {wish->queue, number((int64_t)wish->sale, sale),
-                                  number(wish->since_ms, since)};
+    char sale[TL_POSTGRES_TEXT], since[TL_POSTGRES_TEXT];
+    const char *const values[] = {wish->queue, given(wish->sale, sale),
+                                  given((uint64_t)wish->since_ms, since)};
     return run(
         archive,
         "WITH of AS (SELECT * FROM queue_sales JOIN queues USING (queue_id) WHERE name = $1) "
@@ -118,7 +114,7 @@ static void show(json_t *change, const char *name)
 bool tl_report_ask(struct tl_report_archive *archive, const struct tl_report_wish *wish,
                    json_t **report, struct tl_error *err)
 {
-    char since[NUMBER_SIZE], until[NUMBER_SIZE];
+    char since[TL_POSTGRES_TEXT], until[TL_POSTGRES_TEXT];
     json_t *change;
     size_t i;
     *report = NULL;
@@ -128,7 +124,8 @@ bool tl_report_ask(struct tl_report_archive *archive, const struct tl_report_wis
     bool ok = true;
     if (PQntuples(generations) > 0) {
         const char *const values[] = {wish->queue, PQgetvalue(generations, 0, 0),
-                                      number(wish->since_ms, since), number(wish->until_ms, until)};
+                                      given((uint64_t)wish->since_ms, since),
+                                      given((uint64_t)wish->until_ms, until)};
         ok = make(archive, tl_web_report_sql, sizeof(tl_web_report_sql), values, report, err);
     }
     PQclear(generations);

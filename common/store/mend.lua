@@ -210,9 +210,9 @@ end)
 
 -- recover: moves the end of a recovery, or begins one, because the operator says so.
 -- args     1 keep   2 ms from now; 0 ends the recovery, and from then on none is named if none is known   and who
--- A part of a queue (state.find_part) goes on from here.
+-- A part of a queue (state.find_part) goes on from here. Where it is archived the rest comes back (line/rewind.lua).
 
-local RECOVERY_FIELDS = state.fields({}, { 'lost_generation', 'lost_by', 'recover_until', 'started' })
+local RECOVERY_FIELDS = state.fields({}, { 'lost_generation', 'lost_by', 'recover_until', 'started', 'restore' })
 
 entry('recover', { 'allow-oom' }, function(keys, args)
     local c, left_ms = state.begin(keys, args[1]), args[2] + 0
@@ -224,8 +224,8 @@ entry('recover', { 'allow-oom' }, function(keys, args)
     if left_ms == 0 then -- from now on none begins by itself
         ends, by = till > 0 and c.now or 0, recovery.NAMED_BY.operator
         if lost == 0 then lost = c.generation end
-    elseif lost == c.generation and call('EXISTS', c.key.retired) == 0 then -- open again who may be named
-        lost, by = 0, ''
+    elseif lost == c.generation and not rewind.stage(c, c.restore) and call('EXISTS', c.key.retired) == 0 then
+        lost, by = 0, '' -- open again who may be named
     end
     state.check(c, { 'waiting', 'active', 'events' })
     local after = { recover_until = int(ends), lost_generation = int(lost) }

@@ -166,9 +166,11 @@ static bool print_own_key(const struct tl_config *config, struct tl_error *err)
 int tl_command_trail_key(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
+    char url[TL_CTL_URL_MAX];
     const struct tl_config *config = tl_config_load(options->config, &err);
-    bool ok = config != NULL && (config->archive.url[0] != '\0' ? print_archived_key(options, &err)
-                                                                : print_own_key(config, &err));
+    bool ok = config != NULL && (tl_ctl_archive_url(config, options, url, &err)
+                                     ? print_archived_key(options, &err)
+                                     : err.kind == TL_ERR_INVALID && print_own_key(config, &err));
     tl_config_free(&config);
     return ok ? TL_EXIT_OK : tl_ctl_fail(TL_EXIT_FAILED, &err);
 }

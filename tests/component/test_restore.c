@@ -178,13 +178,15 @@ static void the_archive_knows_more_than_a_worker(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
-static void returns_by_ticket(struct test_store *store, const char *visitor, uint64_t generation,
-                              tl_place place)
+/* The visitor of this place asks, with a pass until then or a ticket (0). */
+static void returns(struct test_store *store, const char *visitor, uint64_t generation,
+                    tl_place place, uint64_t deadline)
 {
     test_add(store, &(struct tl_command){.kind = TL_COMMAND_RESTORE,
                                          .visitor = visitor,
                                          .visitor_length = strlen(visitor),
-                                         .numbers = {place, generation}});
+                                         .numbers = {place, generation, deadline}});
+    test_batch(store);
 }
 
 /* Whatever workers tell later, also one that knows more in general and connects again. */
@@ -197,12 +199,10 @@ static void a_place_that_has_ended_stays_so(void **state)
     begin(store, lost);
     call(store, "rows %" PRIu64 " 0 50 ended 33 -1 0 0 0 gone 34 -1 0 0 0", lost);
     worker_remembers(store, lost, EVENT - 5, 20, 33, till);
-    returns_by_ticket(store, "ended", lost, 33);
-    test_batch(store);
+    returns(store, "ended", lost, 33, 0);
     test_exceptions_are(store, "0:3:33");
     worker_remembers(store, lost, EVENT + 5, 20, 34, till);
-    returns_by_ticket(store, "gone", lost, 34);
-    test_batch(store);
+    returns(store, "gone", lost, 34, 0);
     test_exceptions_are(store, "0:3:34");
     assert_int_equal(test_state(store, "active"), 0);
     test_invariants(store->redis, &store->keys);
@@ -310,15 +310,113 @@ static void a_deleted_line_stays_away(void **state)
     assert_true(before == test_redis_fingerprint(store->redis));
 }
 
+/* A ticket, or a pass from before it was renewed, comes before the archive. */
+static void a_session_comes_back_to_who_waits(void **state)
+{
+    struct test_store *store = *state;
+    const uint64_t lost = lost_queue(store, "capacity=2");
+    const long long now = test_redis_ms(store->redis);
+    returns(store, "in", lost, 20, 0);
+    returns(store, "renewed", lost, 21, (uint64_t)now + 20000);
+    returns(store, "over", lost, 22, 0);
+    assert_int_equal(test_waiting_place(store, "in"), 20);
+    begin(store, lost);
+    call(store,
+         "rows %" PRIu64 " 0 50 in 20 %lld %lld 1 0 renewed 21 %lld %lld 1 0 over 22 %lld 5 0 0",
+         lost, now + 60000, now - 5000, now + 50000, now - 5000, now - 1);
+    assert_int_equal(test_deadline(store, "in"), now + 60000);
+    assert_int_equal(test_deadline(store, "renewed"), now + 50000);
+    assert_int_equal(test_waiting_place(store, "over"), -1);
+    assert_int_equal(test_state(store, "waiting"), 0);
+    call(store, "done %" PRIu64 " 0 0 0 0 0 0 0 0 22", lost);
+    assert_int_equal(test_state(store, "joined"), 3);
+    assert_int_equal(test_state(store, "admitted"), 3);
+    assert_int_equal(test_state(store, "unclaimed"), 1);
+    test_invariants(store->redis, &store->keys);
+}
+
+/* Who has ended, and came back before the archive, goes again, is counted once, and stays away. */
+static void who_has_ended_goes_again(void **state)
+{
+    struct test_store *store = *state;
+    const uint64_t lost = lost_queue(store, "capacity=1 lanes=vip,normal");
+    const long long now = test_redis_ms(store->redis);
+    returns(store, "over", lost, 20, (uint64_t)now + 60000);
+    returns(store, "left", lost, 31, 0);
+    assert_int_equal(test_deadline(store, "over"), now + 60000);
+    begin(store, lost);
+    call(store,
+         "rows %" PRIu64 " 0 50 in 21 %lld %lld 1 0 over 20 -1 5 1 0 left 31 -2 0 0 0 "
+         "moved %" PRIu64 " -2 0 0 0",
+         lost, now + 60000, now - 5000, tl_place_make(1, 32));
+    call(store, "done %" PRIu64 " 1 2 0 0 0 0 1 0 22", lost);
+    assert_int_equal(test_state(store, "active"), 1);
+    assert_int_equal(test_state(store, "admit_capacity"), 1);
+    assert_int_equal(test_state(store, "waiting"), 0);
+    assert_int_equal(test_state(store, "joined"), 4);
+    assert_int_equal(test_state(store, "admitted"), 2);
+    assert_int_equal(test_state(store, "completed"), 1);
+    assert_int_equal(test_state(store, "left"), 2);
+    test_invariants(store->redis, &store->keys);
+    returns(store, "over", lost, 20, (uint64_t)now + 60000);
+    test_exceptions_are(store, "0:3:20");
+    returns(store, "moved", lost, 32, 0); /* by a ticket from before the move */
+    test_exceptions_are(store, "0:3:32");
+}
+
+/* By a ticket from before that, or a pass of a session before it. */
+static void the_later_place_counts(void **state)
+{
+    struct test_store *store = *state;
+    const uint64_t lost = lost_queue(store, "capacity=3");
+    const long long now = test_redis_ms(store->redis);
+    returns(store, "waits", lost, 30, 0);
+    returns(store, "again", lost, 20, (uint64_t)now + 60000);
+    returns(store, "in", lost, 21, 0);
+    begin(store, lost);
+    call(store, "rows %" PRIu64 " 0 50 in 41 %lld %lld 1 0", lost, now + 60000, now - 5000);
+    call(store,
+         "rows %" PRIu64 " 50 99 again 20 -1 5 1 0 waits 30 -2 0 0 0 again 40 0 0 0 0 "
+         "waits 42 0 0 0 0",
+         lost);
+    assert_int_equal(test_waiting_place(store, "waits"), 42);
+    assert_int_equal(test_waiting_place(store, "again"), 40);
+    assert_int_equal(test_deadline(store, "in"), now + 60000);
+    call(store, "done %" PRIu64 " 1 2 0 0 0 0 1", lost);
+    assert_int_equal(test_state(store, "joined"), 6);
+    assert_int_equal(test_state(store, "admitted"), 2);
+    test_invariants(store->redis, &store->keys);
+}
+
+/* Where the archive knows of the move, and where an operator has moved the visitor since. */
+static void the_later_lane_counts(void **state)
+{
+    struct test_store *store = *state;
+    const uint64_t lost = lost_queue(store, "lanes=vip,normal");
+    returns(store, "moved", lost, 30, 0);
+    returns(store, "since", lost, 31, 0);
+    tl_reply_free(test_function(store->redis, TL_FN_MOVE, &store->keys,
+                                "1000 since normal me cli 100", NULL));
+    begin(store, lost);
+    call(store, "rows %" PRIu64 " 0 50 moved %" PRIu64 " 0 0 0 0 since 31 0 0 0 0", lost,
+         tl_place_make(1, 30));
+    assert_int_equal(test_waiting_place(store, "moved"), (long long)tl_place_make(1, 30));
+    assert_int_equal(test_waiting_place(store, "since"), (long long)tl_place_make(1, 31));
+    assert_int_equal(test_state(store, "joined"), 2);
+    test_invariants(store->redis, &store->keys);
+}
+
 /* The archive was being told again when the store lost everything. */
 static void a_visitor_in_two_rows_has_one_place(void **state)
 {
     struct test_store *store = *state;
     const uint64_t lost = lost_queue(store, "");
     begin(store, lost);
-    call(store, "rows %" PRIu64 " 0 50 a 30 0 0 0 0 a 40 0 0 0 0", lost);
-    assert_int_equal(test_waiting_place(store, "a"), 30);
-    assert_int_equal(test_state(store, "waiting"), 1);
+    call(store, "rows %" PRIu64 " 0 50 b 20 0 0 0 0 a 30 0 0 0 0 a 40 0 0 0 0", lost);
+    call(store, "rows %" PRIu64 " 50 99 b 50 0 0 0 0", lost);
+    assert_int_equal(test_waiting_place(store, "a"), 40);
+    assert_int_equal(test_waiting_place(store, "b"), 50);
+    assert_int_equal(test_state(store, "waiting"), 2);
     test_invariants(store->redis, &store->keys);
 }
 
@@ -336,6 +434,10 @@ int main(void)
         cmocka_unit_test_setup(not_every_generation_comes_back, test_store_clean),
         cmocka_unit_test_setup(a_recovery_that_has_ended_stays_so, test_store_clean),
         cmocka_unit_test_setup(a_deleted_line_stays_away, test_store_clean),
+        cmocka_unit_test_setup(a_session_comes_back_to_who_waits, test_store_clean),
+        cmocka_unit_test_setup(who_has_ended_goes_again, test_store_clean),
+        cmocka_unit_test_setup(the_later_place_counts, test_store_clean),
+        cmocka_unit_test_setup(the_later_lane_counts, test_store_clean),
         cmocka_unit_test_setup(a_visitor_in_two_rows_has_one_place, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);

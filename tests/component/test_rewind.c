@@ -233,6 +233,68 @@ static void the_return_of_another_generation_goes_on(void **state)
     assert_int_equal(test_state(store, "lost_generation"), lost);
 }
 
+/* A call of the archiver that has written nothing. */
+static void archiver_calls(struct test_store *store)
+{
+    tl_reply_free(test_function(store->redis, TL_FN_ARCHIVE, &store->keys,
+                                "1000 1000 100000 0-0 0 0 0 - 0 0", NULL));
+}
+
+static long long lasts_ms(struct test_store *store)
+{
+    return test_state(store, "recover_until") - test_state(store, "recover_since");
+}
+
+/* It lasts ten seconds, or the window where that is shorter. */
+static void nobody_is_held_up_without_an_archiver(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=2 recovery_window=2m");
+    come_back(store, 3600000);
+    assert_int_equal(lasts_ms(store), 10000);
+    assert_int_equal(test_admit(store, 10), 0);
+    test_redis_ask(store->redis, "HINCRBY %s recover_until -10000",
+                   store->keys.names[TL_KEY_STATE]);
+    test_redis_pass_time(store->redis, 5);
+    assert_int_equal(test_admit(store, 10), 0); /* the step that ends it */
+    assert_int_equal(test_state(store, "recover_until"), 0);
+    archiver_calls(store); /* too late */
+    assert_int_equal(test_state(store, "recover_until"), 0);
+    assert_int_equal(begin(store), -1);
+}
+
+static void a_short_window_stays_short(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1 recovery_window=3s");
+    come_back(store, 3600000);
+    assert_int_equal(lasts_ms(store), 3000);
+    archiver_calls(store);
+    assert_int_equal(lasts_ms(store), 3000);
+}
+
+/* One that is there may take the window to compare, and an operator to ask; what an operator has
+ * said of the end of the recovery counts. */
+static void an_archiver_is_waited_for(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1 recovery_window=2m");
+    come_back(store, 3600000);
+    archiver_calls(store);
+    assert_int_equal(lasts_ms(store), 120000);
+    archiver_calls(store);
+    assert_int_equal(lasts_ms(store), 120000);
+    come_back(store, 3600000); /* once more */
+    assert_int_equal(lasts_ms(store), 10000);
+    assert_int_equal(call(store, "ask me cli 100"), 0);
+    assert_int_equal(lasts_ms(store), 120000);
+    come_back(store, 3600000);
+    tl_reply_free(
+        test_function(store->redis, TL_FN_RECOVER, &store->keys, "1000 20000 me cli 100", NULL));
+    archiver_calls(store);
+    assert_in_range(lasts_ms(store), 20000, 100000);
+}
+
 /* A recovery that has ended brings nothing back, when the store comes back once more. */
 static void an_ended_recovery_counts_no_more(void **state)
 {
@@ -310,6 +372,44 @@ static void an_end_that_nobody_knew_is_told(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
+/* A ticket or a pass of the stretch comes before the archive, which counts what has ended in it. */
+static void nobody_is_counted_twice(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=3 lanes=vip,normal");
+    const long long a = test_state(store, "seq") - 5, joined = test_state(store, "joined"),
+                    now = test_redis_ms(store->redis);
+    come_back(store, 3600000);
+    const struct {
+        const char *visitor;
+        uint64_t numbers[3];
+    } come[] = {{"g", {(uint64_t)a + 6, generation}},
+                {"h", {(uint64_t)a + 7, generation, (uint64_t)now + 60000}},
+                {"i", {(uint64_t)a + 8, generation}}};
+    for (size_t i = 0; i < sizeof(come) / sizeof(come[0]); i++) {
+        struct tl_command command = {
+            .kind = TL_COMMAND_RESTORE, .visitor = come[i].visitor, .visitor_length = 1};
+        memcpy(command.numbers, come[i].numbers, sizeof(come[i].numbers));
+        test_add(store, &command);
+    }
+    test_batch(store);
+    tl_reply_free(
+        test_function(store->redis, TL_FN_MOVE, &store->keys, "1000 f normal me cli 100", NULL));
+    assert_int_equal(test_state(store, "joined"), joined + 3);
+    begin(store);
+    call(store,
+         "rows %" PRIu64 " 0 20 f %lld 0 0 0 0 g %lld -2 0 0 0 h %lld -1 5 1 0 i %lld 0 0 0 0",
+         generation, a + 5, a + 6, a + 7, a + 9);
+    call(store, "done %" PRIu64 " 1 2 0 0 0 0 1", generation);
+    assert_int_equal(test_state(store, "joined"), joined + 4);
+    assert_int_equal(test_state(store, "left"), 2);
+    assert_int_equal(test_state(store, "completed"), 1);
+    assert_int_equal(test_state(store, "admitted"), 4);
+    assert_int_equal(test_waiting_place(store, "i"), a + 9);
+    assert_int_equal(test_waiting_place(store, "f"), (long long)tl_place_make(1, (uint64_t)a + 5));
+    test_invariants(store->redis, &store->keys);
+}
+
 /* An operator asks while the queue recovers. */
 static void assert_refused(struct test_store *store, const char *why)
 {
@@ -358,6 +458,32 @@ static void an_old_copy_that_lacked_something_counts(void **state)
     assert_string_equal(error, "");
 }
 
+/* Of a part of the queue any place may be missing, and the totals are there. Nobody names another
+ * generation, also where an operator gives it more time. */
+static void what_a_part_lacks_comes_back(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1 recovery_window=0s");
+    const long long seq = test_state(store, "seq"), joined = test_state(store, "joined");
+    test_redis_ask(store->redis, "HSET %s store other archive 17592186045416",
+                   store->keys.names[TL_KEY_STATE]);
+    test_redis_ask(store->redis, "DEL tl:{q}:waiting");
+    for (int i = 0; i < 2; i++)
+        tl_reply_free(test_function(store->redis, TL_FN_RECOVER, &store->keys,
+                                    "1000 60000 me cli 100", NULL));
+    const struct stretch back = stretch(store);
+    assert_int_equal(back.found, 0);
+    assert_int_equal(back.seq, seq);
+    assert_int_equal(test_state(store, "lost_generation"), (long long)generation);
+    assert_int_equal(begin(store), 0);
+    call(store, "rows %" PRIu64 " 0 20 f %lld 0 0 0 0 g %lld 0 0 0 0", generation, seq, seq + 1);
+    assert_int_equal(test_waiting_place(store, "f"), seq);
+    assert_int_equal(test_waiting_place(store, "g"), seq + 1);
+    assert_int_equal(test_state(store, "restored"), 2);
+    assert_int_equal(test_state(store, "joined"), joined + 2);
+    test_invariants(store->redis, &store->keys);
+}
+
 /* A recovery that an operator opened, or whose lost generation nobody has named yet, goes on. */
 static void any_recovery_goes_on(void **state)
 {
@@ -381,12 +507,17 @@ int main(void)
         cmocka_unit_test_setup(not_every_copy_is_old, test_store_clean),
         cmocka_unit_test_setup(an_old_copy_is_lost_again, test_store_clean),
         cmocka_unit_test_setup(the_return_of_another_generation_goes_on, test_store_clean),
+        cmocka_unit_test_setup(nobody_is_held_up_without_an_archiver, test_store_clean),
+        cmocka_unit_test_setup(a_short_window_stays_short, test_store_clean),
+        cmocka_unit_test_setup(an_archiver_is_waited_for, test_store_clean),
         cmocka_unit_test_setup(an_ended_recovery_counts_no_more, test_store_clean),
         cmocka_unit_test_setup(ends_between_two_returns_count, test_store_clean),
         cmocka_unit_test_setup(what_the_archive_knows_is_not_told, test_store_clean),
         cmocka_unit_test_setup(an_end_that_nobody_knew_is_told, test_store_clean),
+        cmocka_unit_test_setup(nobody_is_counted_twice, test_store_clean),
         cmocka_unit_test_setup(a_line_returns_once, test_store_clean),
         cmocka_unit_test_setup(an_old_copy_that_lacked_something_counts, test_store_clean),
+        cmocka_unit_test_setup(what_a_part_lacks_comes_back, test_store_clean),
         cmocka_unit_test_setup(any_recovery_goes_on, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);

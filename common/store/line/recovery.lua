@@ -11,7 +11,7 @@ local ENDS_KNOWN_MS = 3600000 -- how long ends are kept, at least: later nobody 
 local UNREACHED_MS = 1000     -- to look again, while no worker has come
 local DROPPED_MAX = 1000      -- visitors, in one step
 local HOLD_MS = 30000         -- by which each step of a restoration from the archive puts off the end of the recovery
-local OVER = '0'              -- in tl:{q}:lost: the visitor of this place has gone
+local OVER = '0'              -- in tl:{q}:lost: the visitor of this seq has gone
 local RETURNS = { back = true, asked = true, running = true } -- stages of the field `restore`: not all are back
 local WINDOW = settings.list({ 'recovery_window' })
 local OPENING = settings.list({ 'order', 'opens_at' })
@@ -108,7 +108,7 @@ function recovery.raise_seq(c)
 end
 
 -- Does the archive say that the visitor of this place of the lost generation has gone?
-local function is_over(c, place) return call('HGET', c.key.lost, int(place)) == OVER end
+local function is_over(c, place) return call('HGET', c.key.lost, int(place % LANE)) == OVER end
 
 -- A worker remembers a session at this place, or, with deadline 0, that all places of the lane up to it are used up. Of
 -- the present generation, only what was in the lost end of its history says anything: the latest end that any worker
@@ -340,12 +340,22 @@ function recovery.stands(c, place, deadline, event)
     return deadline == 0 and (is_undrawn(c, seq) or seq > front_of(c, floor(place / LANE))) and 0 or nil
 end
 
--- The archive knows that the visitors of these places, as texts, have gone.
+-- The archive knows that the visitors of these places have gone. Of another lane, tickets from before a move name them,
+-- too.
 function recovery.note_over(c, places)
     local list = {}
-    for i = 1, #places do list[2 * i - 1], list[2 * i] = places[i], OVER end
+    for i = 1, #places do list[2 * i - 1], list[2 * i] = int(places[i] % LANE), OVER end
     if #list > 0 then call('HSET', c.key.lost, unpack(list)) end
 end
+
+-- An operator moves the visitor at this place to another lane: that is later than what the archive knows.
+function recovery.note_move(c, place)
+    if not recovery.recovers(c) then return end
+    call('HSET', c.key.lost, 'moved:' .. int(place % LANE), 1)
+    if c.lost_generation == c.generation then call('PEXPIRE', c.key.lost, int(ENDS_KNOWN_MS), 'NX') end
+end
+
+function recovery.was_moved(c, place) return call('HGET', c.key.lost, 'moved:' .. int(place % LANE)) == '1' end
 
 -- Until when a worker remembers a session at this place of the present generation, or 0.
 function recovery.remembered(c, place) return tonumber(call('HGET', c.key.lost, int(place))) or 0 end

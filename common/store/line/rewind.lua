@@ -1,13 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Rewind: the store came back from an old copy of its own. It lacks a stretch of the history of this generation, of
--- which the archive may know more (archiver/restore.lua). Meanwhile nobody is admitted, and no session ends.
+-- which the archive may know more (archiver/restore.lua). Meanwhile nobody is admitted, and no session ends. So it is
+-- where the store has a part of the queue, and an operator goes on with that.
 --
--- Fields of the state: `back`, "FOUND:BASE:SEQ:MS:AT": the stretch lies between the events FOUND and BASE; seqs in it
--- are above SEQ; since MS, that of its first return, the store is there again; AT, ms: when FOUND was. `restore`: back,
--- until an operator asks or it begins.
+-- Fields of the state: `back`, "FOUND:BASE:SEQ:MS:AT": the stretch lies between the events FOUND and BASE; those of its
+-- seqs that no total counts yet are above SEQ; since MS, that of its first return, the store is there again; AT, ms:
+-- when FOUND was. Of a part FOUND and AT are 0: any place may be missing. `restore`: back, until an operator asks or it
+-- begins.
 
 local LANE, REASON, int = defs.LANE, defs.REASON, text.int
-local OLD_MS = 60000 -- a copy whose last event is older than that is an old one
+local OLD_MS = 60000   -- a copy whose last event is older than that is an old one
+local COMES_MS = 10000 -- within which an archiver comes: without one there is nothing to wait for
 local STAGES = { ['^back$'] = 'back', ['^asked:back$'] = 'asked', ['^running:(%d+):'] = 'running' }
 local MAY_RETURN = { [REASON.expired] = true, [REASON.unclaimed] = true, [REASON.absent] = true }
 
@@ -39,11 +42,12 @@ end
 
 -- For the step that begins an incarnation, before its first write: the fields, in turn with their values, that make the
 -- queue recover where it is archived and the copy is old; else none. Where it recovered for another reason, that goes
--- on instead. at: when its last event was, ms; base: the event from which numbers go on.
+-- on instead. at: when its last event was, ms; 0: the store has a part of the queue. base: the event from which numbers
+-- go on.
 function rewind.fields(c, at, seq, base)
     local window = c.archive and c.now - at > OLD_MS and recovery.window(c) or 0
-    if window == 0 then return {} end
-    local found, restore = c.event, call('HGET', c.key.state, 'restore') or ''
+    if window == 0 and (not c.archive or at > 0) then return {} end
+    local found, restore = at > 0 and c.event or 0, call('HGET', c.key.state, 'restore') or ''
     local is_back = stage_of(c.generation, restore)
     local till = not is_back and other_until(c, at, restore, window)
     if till then return { 'recover_until', int(till) } end
@@ -52,8 +56,15 @@ function rewind.fields(c, at, seq, base)
         found, seq, since, at = min(found, before.found), min(seq, before.seq), before.ms, min(at, before.at)
     end
     return { 'restore', 'back', 'back', concat({ int(found), int(base), int(seq), int(since), int(at) }, ':'),
-        'recover_since', int(c.now), 'recover_until', int(c.now + window), 'lost_generation', int(c.generation),
-        'lost_by', recovery.NAMED_BY.operator, 'lost_event', 0, 'lost_size', 0 }
+        'recover_since', int(c.now), 'recover_until', int(c.now + min(window, COMES_MS)),
+        'lost_generation', int(c.generation), 'lost_by', recovery.NAMED_BY.operator, 'lost_event', 0, 'lost_size', 0 }
+end
+
+-- An archiver has come, or an operator asks: from now on the recovery lasts the window, in which it compares.
+function rewind.await(c)
+    if recovery.recovers(c) and c.recover_until == c.recover_since + COMES_MS then
+        state.set(c, 'recover_until', int(c.recover_since + max(c.window, COMES_MS)))
+    end
 end
 
 -- Does every session go on for now, because the archive may know of a later end? c: with recover_until.
@@ -82,15 +93,19 @@ local function gather(ends, reason, id, place)
     ends[reason], of.ids[n + 1], of.spans[2 * n + 1], of.spans[2 * n + 2] = of, id, place, 1
 end
 
--- Returns the place or session of the visitor that ends here, or nil.
-local function has_ended(c, row, now, ends, reason)
+-- Returns the place or session of the visitor that ends here, or nil. Places above the seq `counted` are counted when
+-- all is done.
+local function has_ended(c, row, now, ends, reason, counted)
     local of, here = ends.sessions, now.session and now.session.place
     if not here then of, here = ends.line, now.held end
     if not here and not now.reason then visitor.set_end(c, row.id, reason) end -- so that no ticket brings it back
     if not is_up_to(here, row) then return nil end
     gather(of, reason, row.id, here)
-    local was_called = not now.session and here % LANE == row.place % LANE and row.admitted > 0
-    if was_called then state.count(c, 'admitted', 1) end
+    if here % LANE > counted then
+        visitor.uncount(c, reason, now.session)
+    elseif not now.session and here % LANE == row.place % LANE and row.admitted > 0 then
+        state.count(c, 'admitted', 1)
+    end
     return here
 end
 
@@ -98,7 +113,7 @@ end
 -- stretch that is not in the store are counted here.
 local function is_overdue(c, row, now, ends, stretch)
     local reason, seq = row.claimed and REASON.expired or REASON.unclaimed, row.place % LANE
-    local ended = has_ended(c, row, now, ends, reason)
+    local ended = has_ended(c, row, now, ends, reason, 1 / 0)
     if now.reason then return end
     if c.archive then record.one(c, defs.NOTE.ended, reason, row.id, row.place) end
     if seq <= stretch.seq or ended and ended % LANE == seq then return end
@@ -106,14 +121,16 @@ local function is_overdue(c, row, now, ends, stretch)
     if not row.claimed then state.count(c, 'unclaimed', 1) end
 end
 
--- The visitor no longer has an earlier place or session. Returns false where there is a later one.
-local function leave_earlier(c, row, now)
+-- The visitor no longer has an earlier place or session. Returns false where there is a later one. counted: as above.
+local function leave_earlier(c, row, now, counted)
     local session, held = now.session, now.held
     if session and session.place % LANE >= row.place % LANE then return false end
     if session then
         untold(c, visitor.revoke, c, { row.id }, REASON.completed)
+        if session.place % LANE > counted then visitor.uncount(c, REASON.completed, true) end
     elseif held and held % LANE < row.place % LANE then
         untold(c, visitor.give_up, c, row.id, held)
+        if held % LANE > counted then visitor.uncount(c, REASON.left) end
         now.held = nil
     elseif held and held % LANE > row.place % LANE then -- joined again since the store is there
         visitor.give_up(c, row.id, held)
@@ -124,21 +141,21 @@ end
 
 local function move(c, row, held)
     local lane = floor(row.place / LANE)
-    if floor(held / LANE) == lane then return end
+    if floor(held / LANE) == lane or recovery.was_moved(c, held) then return end
     untold(c, visitor.move, c, row.id, held, lane)
     state.set(c, 'moved:' .. int(lane), c.now)
 end
 
 -- Returns whether the visitor is to be put back into the line.
-local function waits(c, row, now)
+local function waits(c, row, now, counted)
     if now.reason and not MAY_RETURN[now.reason] then return false end
-    if not leave_earlier(c, row, now) then return false end
+    if not leave_earlier(c, row, now, counted) then return false end
     if now.held then move(c, row, now.held) end
     return not now.held
 end
 
 -- Returns whether the visitor has come back.
-local function is_active(c, row, now, till)
+local function is_active(c, row, now, till, counted)
     local session, deadline = now.session, now.deadline
     if session and session.place % LANE == row.place % LANE then
         if till > deadline then
@@ -147,7 +164,7 @@ local function is_active(c, row, now, till)
         end
         return false
     end
-    if now.reason and not MAY_RETURN[now.reason] or not leave_earlier(c, row, now) then return false end
+    if now.reason and not MAY_RETURN[now.reason] or not leave_earlier(c, row, now, counted) then return false end
     if now.held then move(c, row, now.held) end
     visitor.restore(c, row.id, row.place,
         { place = row.place, admitted = min(c.now, row.admitted), claimed = row.claimed }, till, now.held)
@@ -155,16 +172,17 @@ local function is_active(c, row, now, till)
     return true
 end
 
--- What the store knows of these visitors: held, where they wait; session and its deadline; reason of an end since the
--- store is there again.
-local function look(c, ids, since)
+-- What the store knows of these visitors, a table for each: held, where they wait; session and its deadline; reason of
+-- an end since, ms.
+function rewind.look(c, ids, since)
     local places, sessions = call('ZMSCORE', c.key.waiting, unpack(ids)), call('HMGET', c.key.sessions, unpack(ids))
     local active, ended = call('ZMSCORE', c.key.active, unpack(ids)), call('ZMSCORE', c.key.ended, unpack(ids))
-    local all = {}
+    local all, of = {}, {}
     for i = 1, #ids do
-        local at = tonumber(ended[i]) or 0
-        all[i] = { held = text.number(places[i]), session = active[i] and text.parse_session(sessions[i]),
+        local at, id = tonumber(ended[i]) or 0, ids[i]
+        of[id] = of[id] or { held = text.number(places[i]), session = active[i] and text.parse_session(sessions[i]),
             deadline = tonumber(active[i]), reason = at >= since * 8 and floor(at % 8) or nil }
+        all[i] = of[id]
     end
     return all
 end
@@ -175,16 +193,16 @@ function rewind.settle(c, rows, waiting_ttl)
     local ids, stretch, ends, line, places, n = {}, rewind.stretch(c), { line = {}, sessions = {} }, {}, {}, 0
     if #rows == 0 or not stretch then return 0 end
     for i, row in ipairs(rows) do ids[i] = row.id end
-    local all = look(c, ids, stretch.ms)
+    local all = rewind.look(c, ids, stretch.ms)
     for i, row in ipairs(rows) do
         local till = row.deadline > 0 and max(row.deadline, recovery.remembered(c, row.place)) or row.deadline
         if till < 0 then
-            has_ended(c, row, all[i], ends, -till)
+            has_ended(c, row, all[i], ends, -till, stretch.seq)
         elseif till == 0 then
-            if waits(c, row, all[i]) then line[#line + 1], places[#places + 1] = row.id, row.place end
+            if waits(c, row, all[i], stretch.seq) then line[#line + 1], places[#places + 1] = row.id, row.place end
         elseif till <= c.now then
             is_overdue(c, row, all[i], ends, stretch)
-        elseif is_active(c, row, all[i], till) then
+        elseif is_active(c, row, all[i], till, stretch.seq) then
             n = n + 1
         end
     end
@@ -192,8 +210,5 @@ function rewind.settle(c, rows, waiting_ttl)
     for reason, of in pairs(ends.sessions) do untold(c, visitor.revoke, c, of.ids, reason) end
     visitor.restore_waiting(c, line, places)
     for _, place in ipairs(places) do presence.mark(c, place % LANE, 1, waiting_ttl) end
-    for _, row in ipairs(rows) do
-        if row.serial > 0 and row.deadline >= 0 then visitor.hand_over(c, row.id, row.place, row.serial, 0) end
-    end
     return n + #line
 end

@@ -167,7 +167,7 @@ local function begin_incarnation(c)
     local base_seq = int(number_after(seq, base + draw.seqs_ahead(c, found[4])))
     local event, last = number_after(c.event, base), state.last_entry(c)
     local at = last and min(c.now, text.id_ms(last[1])) or c.now -- when this history ends
-    local back = rewind.fields(c, at, seq, event)
+    local back = rewind.fields(c, part and 0 or at, seq, event)
     call('HSET', c.key.state, 'store', server, 'incarnation', int((number(found[3]) or 0) + 1), 'found_seq',
         part and 0 or int(seq), 'seq', base_seq, 'base_seq', base_seq, 'base_ms', int(c.now), 'found_event',
         part and 0 or int(c.event), 'event',

@@ -375,13 +375,14 @@ local function forget_serials(c, spans)
 end
 
 -- Ends visitors, at most PORTION, and tells it. event: removed, from the line; or freed, from a session. spans: their
--- places; {} where damaged sessions do not tell them: readers find that the sizes differ, and rebuild.
-local function finish(c, event, reason, ids, spans)
+-- places; {} where damaged sessions do not tell them: readers find that the sizes differ, and rebuild. goes_on: it is
+-- the end of a place, but not of the visitor.
+local function finish(c, event, reason, ids, spans, goes_on)
     local n, score, ended = #ids, text.end_score(c.now, reason), {}
     if n == 0 then return end
     if c.is_lone then state.check(c, event == EVENT.removed and WAITING or ACTIVE) end
     for i = 1, n do ended[2 * i - 1], ended[2 * i] = score, ids[i] end
-    call('ZADD', c.key.ended, unpack(ended)) -- first: a lone end has not looked at this key
+    if not goes_on then call('ZADD', c.key.ended, unpack(ended)) end -- first: a lone end has not looked at this key
     forget_serials(c, spans)
     if c.archive then record.ended(c, reason, ids, spans) end
     state.tell(c, event, reason, spans)
@@ -393,7 +394,7 @@ local function finish(c, event, reason, ids, spans)
         call('HDEL', c.key.sessions, unpack(ids))
         c.active = c.active - n
     end
-    if c.ended then c.ended = c.ended + n end
+    if c.ended and not goes_on then c.ended = c.ended + n end
     local totals = TOTALS[reason]
     for i = 1, #totals do state.count(c, totals[i], n) end
 end
@@ -480,6 +481,21 @@ function visitor.revoke(c, ids, reason)
         finish(c, EVENT.freed, reason or REASON.expired, damaged, {})
         finish(c, EVENT.freed, REASON.unclaimed, not_come, not_come_at)
     end
+end
+
+-- The end of a place for this reason, which was counted, is counted elsewhere, too, with its join and admission.
+function visitor.uncount(c, reason, was_admitted)
+    local totals = TOTALS[reason]
+    for i = 1, #totals do state.count(c, totals[i], -1) end
+    state.count(c, 'joined', -1)
+    if was_admitted then state.count(c, 'admitted', -1) end
+end
+
+-- The visitor came back to this place, or to the session there, which had ended for this reason, and is counted
+-- elsewhere. The visitor may have a later place.
+function visitor.take_back(c, id, place, reason, session)
+    finish(c, session and EVENT.freed or EVENT.removed, reason, { id }, { place, 1 }, true)
+    visitor.uncount(c, reason, session)
 end
 
 -- The end counts as of now.

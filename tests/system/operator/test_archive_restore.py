@@ -76,6 +76,16 @@ def lose(system):
     wait_until(lambda: field(system, "generation") not in ("", before), PATIENCE, "the queue is created again")
 
 
+def lose_with_memory(system):
+    """The same while no program runs that remembers it. Archivers start first."""
+    for program in system.programs:
+        program.stop()
+    system.store.command("FLUSHALL")
+    archivers = system.of("archiver")
+    for program in archivers + [program for program in system.programs if program not in archivers]:
+        program.start()
+
+
 def is_restored(system, queue="sale"):
     return field(system, "restore", queue).startswith("done")
 
@@ -132,17 +142,12 @@ def test_nobody_is_left_who_remembers(start, postgres):
     waiting, active = hold_a_sale(system, 2500)
     agree(system, postgres)
     before, counted = picture(system), totals(system)
-    others = [program for program in system.programs if program not in system.of("archiver")]
-    for program in system.programs:
-        program.stop()
-    system.store.command("FLUSHALL")
-    archivers = system.of("archiver")
-    for program in archivers + others:
-        program.start()
+    lose_with_memory(system)
     wait_until(lambda: field(system, "restore").startswith("running"), PATIENCE, "they begin to come back")
-    archivers[0].kill()
+    archiver = system.of("archiver")[0]
+    archiver.kill()
     wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
-    archivers[0].start()
+    archiver.start()
     for program in system.programs:
         program.wait_ready()
     assert picture(system) == before
@@ -154,6 +159,63 @@ def test_nobody_is_left_who_remembers(start, postgres):
     assert picture(system) == before
     done = system.ctl("queue", "recover", "sale", "--now")
     assert done.returncode == 0, done.stderr
+
+
+def ask(system, visitor, what, ticket):
+    """As another device of the visitor: no connection of before."""
+    client = system.client()
+    try:
+        return client.get(f"{visitor.path}/{what}", ticket=ticket)
+    finally:
+        client.close()
+
+
+def test_who_asks_before_the_archive_loses_nothing(start, postgres):
+    """Nobody remembers the queue, and visitors ask with tickets and passes of before: of a session, of a place in another
+    lane, of what has ended."""
+    system = begin(start, postgres, {"recovery_window": "5m"})
+    wait_until(lambda: field(system, "archive"), PATIENCE, "the queue is archived")
+    come = [system.join("sale") for _ in range(CAPACITY + 5)]
+    tickets = [visitor.ticket for visitor in come]
+    wait_until(lambda: all(visitor.is_active() for visitor in come[:CAPACITY]), PATIENCE, "the first are called")
+    passes = [visitor.status()["pass"] for visitor in come[:2]]
+    for visitor in come[:2]:
+        visitor.complete()
+    wait_until(lambda: all(visitor.is_active() for visitor in come[2:CAPACITY + 2]), PATIENCE, "the next are called")
+    join_many(system, 50, "v")
+    desk = Admin(system.of("worker")[0])
+    desk.done("POST", f"queues/sale/visitors/{come[-1].view['visitor']}/lane", {"lane": "vip"})
+    desk.close()
+    agree(system, postgres)
+    before, counted = picture(system), totals(system)
+    for program in system.programs:
+        program.stop()
+    system.store.command("FLUSHALL")
+    others = [program for program in system.programs if program not in system.of("archiver")]
+    for program in others:
+        program.start()
+    for program in others:
+        program.wait_ready()
+
+    def comes(at):
+        answer = ask(system, come[at], "status", tickets[at])
+        return answer.status == 200 and answer.json["status"] == "waiting"
+
+    for at in (2, CAPACITY + 1, -1):
+        wait_until(lambda at=at: comes(at), PATIENCE, "a ticket brings a place back")
+    for one in passes:
+        wait_until(lambda one=one: ask(system, come[0], "check", one).status == 204, PATIENCE, "a pass brings a session back")
+    for archiver in system.of("archiver"):
+        archiver.start()
+    wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    assert picture(system) == before
+    assert totals(system) == counted
+    assert [ask(system, come[0], "check", one).status for one in passes] == [401, 401]
+    done = system.ctl("queue", "recover", "sale", "--now")
+    assert done.returncode == 0, done.stderr
+    wait_until(lambda: field(system, "recover_until") == "0", PATIENCE, "the recovery ends")
+    assert picture(system) == before
+    assert totals(system) == counted
 
 
 def test_settings_mode_and_notice_come_back(start, postgres):
@@ -169,11 +231,7 @@ def test_settings_mode_and_notice_come_back(start, postgres):
     postgres.sql("INSERT INTO queue_changes SELECT queue_id, at, entry_ms, entry_nth + 1, 'dispatcher', 'program', 'restore', '{}', "
                  "'{\"seq\": \"5\"}' FROM queue_changes WHERE what = 'mode'")
     before, config = picture(system), system.store.hash(system.key("sale", "config"))
-    for program in system.programs:
-        program.stop()
-    system.store.command("FLUSHALL")
-    for program in system.programs:
-        program.start()
+    lose_with_memory(system)
     wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
     now = system.store.hash(system.key("sale", "config"))
     assert now.pop("changed")[:13] == config.pop("changed")[:13] and now == config
@@ -200,11 +258,7 @@ def test_an_end_counts_by_the_clock_of_redis(start, postgres, tmp_path):
     pass_before = come[0].status()["pass"]
     come[0].complete()
     agree(system, postgres)
-    for program in system.programs:
-        program.stop()
-    system.store.command("FLUSHALL")
-    for program in system.programs:
-        program.start()
+    lose_with_memory(system)
     wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
     for program in system.programs:
         program.wait_ready()

@@ -3,6 +3,8 @@
 one, or both are."""
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from admin import Admin
@@ -12,6 +14,11 @@ from test_faults_clock import HOUR, Clock
 from waiting import PATIENCE, wait_until
 
 LONG = {"recovery_window": "12s", "session_ttl": "3h", "claim_ttl": "3h", "waiting_ttl": "3h"}
+#: A transaction that moves on what was written waits at its end while somebody has this lock.
+WAITS_AT_ITS_END = """CREATE FUNCTION held() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 SET statement_timeout = 0 AS
+    $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$;
+    CREATE CONSTRAINT TRIGGER held AFTER UPDATE ON queue_generations DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (NEW.event > OLD.event) EXECUTE FUNCTION held()"""
 RECORD = "SELECT visitor, lane, status, joined_at, admitted_at, ended_at FROM queue_entries ORDER BY seq"
 
 
@@ -130,6 +137,44 @@ def test_nothing_is_missing(start, postgres, tmp_path):
     wait_until(lambda: "v300" in dict(picture(system)[1]), PATIENCE, "the next is called")
 
 
+def test_nobody_compares(start, postgres, tmp_path):
+    """Redis was away for an hour, and has everything, and there is no archiver: it goes on within seconds."""
+    system, clock = started(start, postgres, tmp_path)
+    _, active = hold_a_sale(system)
+    system.set("sale", "recovery_window=1h")
+    agree(system, postgres)
+    system.of("archiver")[0].stop()
+    go_back(system, clock, system.redis.history())
+    wait_until(lambda: field(system, "restore") == "back", PATIENCE, "it is known to be an old copy")
+    active[0].client.close()
+    wait_until(lambda: active[0].complete()["status"] == "completed", PATIENCE, "it goes on", again_on=(AssertionError, OSError))
+    assert "v300" not in dict(picture(system)[1])
+    wait_until(lambda: "v300" in dict(picture(system)[1]), PATIENCE, "the next is called")
+    assert field(system, "restore") == "none:ended"
+    system.of("archiver")[0].start()
+    agree_open(system, postgres)
+
+
+def test_an_archiver_compares_slowly(start, postgres, tmp_path):
+    """Where there is one, nobody is admitted before it has compared."""
+    system, clock = started(start, postgres, tmp_path)
+    _, active = hold_a_sale(system)
+    system.set("sale", "recovery_window=1h")
+    agree(system, postgres)
+    with postgres.session("LOCK queue_entries"):
+        go_back(system, clock, system.redis.history())
+        wait_until(lambda: int(field(system, "recover_until")) - int(field(system, "recover_since")) == HOUR * 1000,
+                   PATIENCE, "an archiver is there", again_on=(ValueError, OSError))
+        clock.set(HOUR + 5 + 60)  # longer than one without an archiver is held
+        active[0].client.close()
+        wait_until(lambda: active[0].complete()["status"] == "completed", PATIENCE, "it goes on", again_on=(AssertionError, OSError))
+        for _ in range(20):  # steps, of which none admits
+            system.join("sale")
+        assert field(system, "restore") == "back" and "v300" not in dict(picture(system)[1])
+    wait_until(lambda: field(system, "restore") == "none:whole", PATIENCE, "it has compared")
+    wait_until(lambda: "v300" in dict(picture(system)[1]), PATIENCE, "the next is called")
+
+
 def test_the_last_seconds_are_missing(start, postgres, tmp_path):
     """archive.restore: manual. Redis was away for an hour, and lacks seconds: it goes on as of then at once."""
     system, clock = started(start, postgres, tmp_path, restore="manual")
@@ -217,6 +262,63 @@ def test_postgres_goes_back(start, postgres, tmp_path):
     assert int(postgres.sql("SELECT count(*) FROM queue_entries")) == known + 21
 
 
+def test_postgres_goes_back_and_the_archiver_dies(start, postgres, tmp_path):
+    """Its first transaction since is done, and Redis has not heard of it: the gap is told nevertheless."""
+    system, _ = started(start, postgres, tmp_path)
+    hold_a_sale(system, 320)
+    agree(system, postgres)
+    postgres.keep()
+    join_many(system, 20, "w")
+    agree(system, postgres)
+    archiver = system.of("archiver")[0]
+    archiver.stop()
+    postgres.go_back()
+    postgres.sql(WAITS_AT_ITS_END)
+    system.join("sale")
+    with postgres.session("SELECT pg_advisory_xact_lock(1)"):
+        archiver.start()
+        at_its_end = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        wait_until(lambda: postgres.sql(at_its_end) == "1", PATIENCE, "the transaction waits")
+        archiver.send(signal.SIGSTOP)
+    known = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+    wait_until(lambda: postgres.sql(known) == "0", PATIENCE, "the transaction is done")
+    archiver.kill()
+    postgres.sql("DROP FUNCTION held() CASCADE")
+    archiver.start()
+    wait_until(lambda: gaps(postgres) == ["opened", "archive"], PATIENCE, "the gap is told")
+    agree_open(system, postgres)
+    assert postgres.sql("SELECT count(*) FROM queue_differences") == "0"
+
+
+@pytest.mark.parametrize("keys", [["waiting"], ["active", "sessions"], ["waiting", "active", "sessions", "events"]])
+def test_a_part_of_a_queue_gets_the_rest(start, postgres, tmp_path, keys):
+    """An operator goes on with what is there: the archive brings back what is missing, of any age."""
+    system, _ = started(start, postgres, tmp_path)
+    system.expect("only a part of the queue")
+    system.expect("a part of the queue is missing")
+    waiting, active = hold_a_sale(system)
+    agree(system, postgres)
+    before = picture(system)
+    names = [system.key("sale", name) for name in ["state", *keys]]
+    system.store.command("EVAL", "redis.call('HSET', KEYS[1], 'store', 'another') redis.call('DEL', unpack(KEYS, 2))",
+                         len(names), *names)
+    wait_until(lambda: "only a part" in system.ctl("queue", "list", "-o", "json").stdout, PATIENCE, "the operator is told")
+    done = system.ctl("queue", "recover", "sale", "--wait", "5m")
+    assert done.returncode == 0, done.stderr
+    wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    assert picture(system) == before
+    assert field(system, "recover_until") != "0"
+    agree_open(system, postgres)
+    for visitor in active:
+        assert visitor.status()["status"] == "active"
+    assert system.ctl("queue", "recover", "sale", "--now").returncode == 0
+    for visitor in active[:3]:
+        visitor.complete()
+    wait_until(lambda: all(visitor.is_active() for visitor in waiting), PATIENCE, "the next in the old order are called")
+    wait_until(lambda: gaps(postgres) == ["opened", "store"], PATIENCE, "the gap is told")
+    assert postgres.sql("SELECT count(*) FROM queue_differences") == "0"
+
+
 def test_the_clock_goes_back_too(start, postgres, tmp_path):
     """Numbers of events begin below those that PostgreSQL has: nothing is skipped as known."""
     system, clock = started(start, postgres, tmp_path)
@@ -237,4 +339,4 @@ def test_the_clock_goes_back_too(start, postgres, tmp_path):
     at_work(system)
     join_many(system, 20, "w")
     agree_open(system, postgres)
-    assert postgres.sql("SELECT count(*) FROM queue_entries WHERE visitor LIKE 'w%'") == "20"
+    assert postgres.sql("SELECT count(*) FROM queue_entries WHERE visitor ~ '^w[0-9]{1,2}$'") == "20"

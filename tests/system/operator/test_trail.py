@@ -10,7 +10,8 @@ import pytest
 
 from admin import Admin, admin_file
 from tellerline import BIN, CALM, run
-from test_archive import agree, agree_open, join_many
+from http_client import Client
+from test_archive import agree, agree_open, join_many, value
 from test_draw import drawn, open_now, time_in, with_secrets
 from test_pass import API_KEY, key_file
 from test_store_trouble import PROMPT
@@ -275,11 +276,15 @@ def test_tiles_that_are_missing(start, postgres):
     join_many(system, 3, "more", "other")
     wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "7", PATIENCE, "all are archived")
     assert f"the trail of generation_id {sale} are missing" in system.of("archiver")[0].text()
+    client = Client(system.of("archiver")[0].admin_port)
+    wait_until(lambda: value(client, "tellerline_archive_trails_damaged") == 1, PATIENCE, "its metrics say so")
     assert postgres.sql(kept) == before and postgres.sql(leaves) == "1"
     assert sum(" entered " in leaf or " waits " in leaf or " stays " in leaf for leaf in check_trail(postgres, other)) >= 4
     postgres.sql("INSERT INTO trail_tiles SELECT * FROM lost")
     join_many(system, 1, "last")
     wait_until(lambda: postgres.sql(leaves) == "2", PATIENCE, "it goes on")
+    wait_until(lambda: value(client, "tellerline_archive_trails_damaged") == 0, PATIENCE, "its metrics say so")
+    client.close()
 
 
 @pytest.mark.parametrize("which", ["archive", "trail"])
@@ -335,9 +340,10 @@ def test_a_site_that_moves(start, postgres, tmp_path):
 
 
 def test_the_key_comes_from_the_archive(postgres, tmp_path):
-    """`tellerline trail key` needs no file of the archiver; without an archive it reads the file."""
-    def key(**env: str) -> subprocess.CompletedProcess[str]:
-        return run(BIN / "tellerline", "trail", "key", cwd=tmp_path,
+    """`tellerline trail key` needs no file of the archiver, nor a setting for the archive of `tellerline up`; without an
+    archive it reads the file."""
+    def key(*options: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return run(BIN / "tellerline", "trail", "key", *options, cwd=tmp_path,
                    env={f"TELLERLINE_{name}": value for name, value in env.items()})
 
     def refused(*words: str, **env: str) -> None:
@@ -347,6 +353,10 @@ def test_the_key_comes_from_the_archive(postgres, tmp_path):
     refused("has no key yet", "start an archiver", ARCHIVE_URL=postgres.url)
     postgres.sql("INSERT INTO archive_keys (archive_key, trail_key) VALUES ('hash', 'wait.example+01234567+KEY')")
     done = key(ARCHIVE_URL=postgres.url)
+    assert done.returncode == 0 and done.stdout == "wait.example+01234567+KEY\n", done.stderr
+    (tmp_path / "up").mkdir()
+    (tmp_path / "up" / "postgres.url").write_text(f"{postgres.url}\n")
+    done = key("--data", "up")
     assert done.returncode == 0 and done.stdout == "wait.example+01234567+KEY\n", done.stderr
     refused("trail.key")
     (tmp_path / "secrets").mkdir()

@@ -52,14 +52,16 @@ json_t *tl_handle_notice(struct tl_control_call *call)
 
 json_t *tl_handle_recover(struct tl_control_call *call)
 {
-    struct tl_state state;
+    struct tl_state state = {0};
     int64_t wait_s = -1;
     if (!tl_call_body(call, "wait_seconds#", &wait_s, NULL))
         return NULL;
     if (wait_s < 0)
         return tl_call_refuse(call, TL_REFUSAL_BAD_BODY,
                               "the body needs \"wait_seconds\"; 0 ends the recovery");
-    if (!tl_state_read(call->redis, &call->keys, TL_STATE_RECOVERY, &state, &call->err) ||
+    /* Where the state is missing, a part of the queue may be there, which goes on then. */
+    if ((!tl_state_read(call->redis, &call->keys, TL_STATE_RECOVERY, &state, &call->err) &&
+         call->err.kind != TL_ERR_NOQUEUE) ||
         !tl_recovery_end_in(call->redis, &call->keys, 1000 * wait_s, call->request->actor,
                             &call->err))
         return NULL;

@@ -52,7 +52,8 @@ entry('ensure', { 'allow-oom' }, function(keys, args)
         retired = call('HMGET', key.retired, 'generation', 'away')
         if call('EXISTS', key.waiting, key.active, key.events) > 0
             or not retired[2] and call('EXISTS', key.sessions, key.ended, key.serials, key.held, key.drawn) > 0 then
-            state.fail('DAMAGED', key.state .. ' is missing but the line exists: ' .. state.WITHOUT)
+            state.fail('DAMAGED', state.may_move() and state.part_without('state')
+                or key.state .. ' is missing but the line exists: ' .. state.WITHOUT)
         end
         if retired[2] and why ~= CREATION.by_hand then
             state.fail('RETIRED', 'an operator deleted this queue; `tellerline queue create` creates it again')

@@ -8,8 +8,9 @@
 --
 -- Mends a missing state, and counters of it that cannot be read, from the line and the last event; missing settings
 -- from the memory of a program at once, else from the file after a moment in which programs can offer theirs, and then
--- paused; and a missing consumer group. Settings that can be read are never overwritten. Each part returns what is
--- wrong and stays so, or nil. c: with how, given, actor and mended (a list of sentences). Work is bounded.
+-- paused; and a missing consumer group. Settings that can be read are never overwritten. In a cluster a state that is
+-- missing may be at another node, so only recover writes it again. Each part returns what is wrong and stays so, or
+-- nil. c: with how, given, actor and mended (a list of sentences). Work is bounded.
 
 local int, LANE = text.int, defs.LANE
 local GRACE_MS = 5000  -- in which a program can offer the settings that it has in memory
@@ -48,19 +49,23 @@ end
 -- As the state's own digits; nil for any other text, and for none.
 local function parse_counter(t) return t and #t <= 16 and find(t, '^%d+$') and t + 0 or nil end
 
+-- The last event. nil: none can be read; or the state is missing, and so is the line that the event tells of, as in a
+-- part of a queue.
+local function last_event(c, is_missing)
+    local row = state.last_entry(c)
+    local last = row and state.entry(row[2])
+    local lost = last and is_missing and (last[4] > 0 and call('EXISTS', c.key.waiting) == 0
+        or last[5] > 0 and call('EXISTS', c.key.active) == 0)
+    return not lost and last or nil
+end
+
 -- Writes the damaged counters again, or a whole state that is missing: of the same generation, with the sizes that the
 -- sets have. If numbers that are given out once are among them, then as of another store, so that a new incarnation
 -- moves them on. Returns whether it could: the generation stands in the events alone. n: the counters that can be read.
 local function restore_counters(c, n, damaged, is_missing)
-    local row, after = state.last_entry(c), {}
-    local last = row and state.entry(row[2])
+    local last, after = last_event(c, is_missing), {}
     n.generation = n.generation or last and last[3]
     if not n.generation then return false end
-    -- The last event knows whether there is a line. If it is missing, a part of the queue is here (state.find_part).
-    if is_missing and (last[4] > 0 and call('EXISTS', c.key.waiting) == 0
-        or last[5] > 0 and call('EXISTS', c.key.active) == 0) then
-        return false
-    end
     n.waiting, n.active = n.waiting or call('ZCARD', c.key.waiting), n.active or call('ZCARD', c.key.active)
     -- The damaged totals get what the others leave for them. Of one damaged total this is the number that was there; of
     -- several, it is not known which had how many.
@@ -110,6 +115,9 @@ local function mend_state(c)
     sort(names)
     local sentence = 'these fields of ' .. key.state .. ' are missing, negative or no whole numbers: '
         .. concat(names, ', ')
+    if is_missing and c.how ~= 'recover' and state.may_move() and last_event(c, true) then
+        return state.part_without('state')
+    end
     local is_restored = c.how ~= 'look' and restore_counters(c, n, damaged, is_missing)
     if is_missing and not is_restored then
         return 'the key ' .. key.state .. ' is missing but the line exists; ' .. state.WITHOUT
@@ -210,15 +218,18 @@ end)
 
 -- recover: moves the end of a recovery, or begins one, because the operator says so.
 -- args     1 keep   2 ms from now; 0 ends the recovery, and from then on none is named if none is known   and who
--- A part of a queue (state.find_part) goes on from here. Where it is archived the rest comes back (line/rewind.lua).
+-- A part of a queue (state.find_part) goes on from here, also one without its state. Where it is archived the rest comes
+-- back (line/rewind.lua).
 
 local RECOVERY_FIELDS = state.fields({}, { 'lost_generation', 'lost_by', 'recover_until', 'started', 'restore' })
 
 entry('recover', { 'allow-oom' }, function(keys, args)
     local c, left_ms = state.begin(keys, args[1]), args[2] + 0
-    c.takes_part = true
+    c.takes_part, c.how, c.actor, c.mended = true, 'recover', changes.actor(args), {}
+    local wrong = call('EXISTS', c.key.state) == 0 and (find_other_type(c) or mend_state(c))
+    if wrong then state.fail('DAMAGED', wrong) end
     state.open(c, RECOVERY_FIELDS)
-    if c.took_part then visitor.drop_half_sessions(c) end
+    if c.took_part or c.mended[1] then visitor.drop_half_sessions(c) end
     local lost, till, by = tonumber(c.lost_generation) or 0, tonumber(c.recover_until) or 0, c.lost_by or ''
     local before, ends = { recover_until = int(till), lost_generation = int(lost) }, c.now + left_ms
     if left_ms == 0 then -- from now on none begins by itself
@@ -232,7 +243,7 @@ entry('recover', { 'allow-oom' }, function(keys, args)
     for name, value in pairs(before) do -- what differs is recorded
         if after[name] == value then before[name], after[name] = nil, nil end
     end
-    changes.record(c, changes.actor(args), 'recover', before, after)
+    changes.record(c, c.actor, 'recover', before, after)
     if till == 0 then state.set(c, 'recover_since', c.now) end
     state.set(c, 'recover_until', ends)
     state.set(c, 'started', tonumber(c.started) or c.now)

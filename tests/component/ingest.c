@@ -37,6 +37,11 @@ int test_store_open_kept(void **state)
     return open_with(state, test_redis_start_kept());
 }
 
+int test_store_open_node(void **state)
+{
+    return open_with(state, test_redis_start_node());
+}
+
 int test_store_close(void **state)
 {
     struct test_store *store = *state;

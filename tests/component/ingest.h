@@ -26,9 +26,10 @@ struct test_store {
 };
 
 /* For cmocka: group setup and teardown, and the setup of each test (empties the store). A kept one
- * is still there after a restart. */
+ * is still there after a restart; a node is a cluster of its own. */
 int test_store_open(void **state);
 int test_store_open_kept(void **state);
+int test_store_open_node(void **state);
 int test_store_close(void **state);
 int test_store_clean(void **state);
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "common/config/queue_settings.h"
+#include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/store/troubles.h"
 #include "ingest.h"
@@ -296,6 +297,77 @@ static void a_recovery_after_the_loss_of_the_state_ends(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
+/* ---- in a cluster ---- */
+
+/* It may be at another node, when a master dies while its queue moves: nobody goes on without it.
+ */
+static void a_missing_state_rests_until_it_is_back(void **state)
+{
+    struct test_store *store = *state;
+    a_queue_with_totals(store);
+    const long long completed = test_state(store, "completed");
+    test_redis_ask(store->redis, "RENAME tl:{q}:state tl:{q}:kept");
+    uint64_t before = test_redis_fingerprint(store->redis);
+    mend(store, "only a part of the queue is in this store, without state");
+    wrong_is(store, "without state");
+    struct tl_queue_settings settings;
+    struct tl_error err = {0};
+    tl_queue_settings_defaults(&settings);
+    assert_false(
+        tl_queue_ensure(TEST_SITE(store->redis), "tl:", "q", &settings, &test_actor, NULL, &err));
+    assert_non_null(strstr(err.text, "without state"));
+    assert_int_equal(test_redis_fingerprint(store->redis), before);
+    test_redis_ask(store->redis, "RENAME tl:{q}:kept tl:{q}:state");
+    wrong_is(store, "");
+    assert_int_equal(test_state(store, "completed"), completed);
+    joins_and_is_admitted(store);
+}
+
+/* The operator says that it is lost: places and sessions stay, and totals start again. */
+static void a_queue_goes_on_without_its_state_when_the_operator_says_so(void **state)
+{
+    struct test_store *store = *state;
+    static const char *const sessions[] = {"tl:{q}:kept", "tl:{q}:sessions"};
+    for (size_t i = 0; i < sizeof(sessions) / sizeof(sessions[0]); i++) {
+        test_store_clean(state);
+        a_queue_with_totals(store);
+        const long long generation = test_state(store, "generation");
+        const long long waiting = test_state(store, "waiting");
+        const bool whole = strcmp(sessions[i], "tl:{q}:kept") == 0; /* else half of them is lost */
+        const long long active = whole ? test_state(store, "active") : 0;
+        test_redis_ask(store->redis, "DEL tl:{q}:state %s", sessions[i]);
+        tl_reply_free(test_function(store->redis, TL_FN_RECOVER, &store->keys, "1000 60000", NULL));
+        assert_int_equal(test_state(store, "generation"), generation);
+        assert_int_equal(test_state(store, "waiting"), waiting);
+        assert_int_equal(test_state(store, "active"), active);
+        assert_int_equal(test_state(store, "completed"), 0);
+        assert_true(test_state(store, "recover_until") > test_redis_ms(store->redis));
+        test_invariants(store->redis, &store->keys);
+        wrong_is(store, "");
+        tl_reply_free(test_function(store->redis, TL_FN_RECOVER, &store->keys, "1000 0", NULL));
+        assert_int_equal(test_admit(store, 9), 0); /* the step that ends it */
+        test_redis_ask(store->redis, "HSET tl:{q}:config capacity 9");
+        assert_int_equal(test_admit(store, 9), waiting);
+    }
+}
+
+/* Nor does that make a queue where there is none, or none of whose line is known. */
+static void what_no_event_tells_is_not_written_again(void **state)
+{
+    struct test_store *store = *state;
+    char error[320];
+    tl_keys_init(&store->keys, "tl:", "q");
+    assert_null(test_function(store->redis, TL_FN_RECOVER, &store->keys, "1000 60000", error));
+    assert_non_null(strstr(error, "NOQUEUE"));
+    a_queue_with_totals(store);
+    test_redis_ask(store->redis, "DEL tl:{q}:state tl:{q}:waiting");
+    uint64_t before = test_redis_fingerprint(store->redis);
+    mend(store, "`tellerline queue delete QUEUE`");
+    assert_null(test_function(store->redis, TL_FN_RECOVER, &store->keys, "1000 60000", error));
+    assert_non_null(strstr(error, "DAMAGED"));
+    assert_int_equal(test_redis_fingerprint(store->redis), before);
+}
+
 /* ---- what operators read ---- */
 
 /* The numbers of a queue can be read while the keys of its webhooks are damaged. */
@@ -373,5 +445,12 @@ int main(void)
         cmocka_unit_test_setup(stats_do_without_the_keys_of_webhooks, test_store_clean),
         cmocka_unit_test_setup(stats_do_without_damaged_numbers, test_store_clean),
     };
-    return cmocka_run_group_tests(tests, test_store_open, test_store_close);
+    const struct CMUnitTest in_a_cluster[] = {
+        cmocka_unit_test_setup(a_missing_state_rests_until_it_is_back, test_store_clean),
+        cmocka_unit_test_setup(a_queue_goes_on_without_its_state_when_the_operator_says_so,
+                               test_store_clean),
+        cmocka_unit_test_setup(what_no_event_tells_is_not_written_again, test_store_clean),
+    };
+    return cmocka_run_group_tests(tests, test_store_open, test_store_close) +
+           cmocka_run_group_tests(in_a_cluster, test_store_open_node, test_store_close);
 }

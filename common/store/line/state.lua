@@ -130,19 +130,26 @@ end
 state.WITHOUT = 'bring the rest of the data back, or start with an empty line: `tellerline queue delete QUEUE`, then '
     .. '`tellerline queue create QUEUE`'
 
+-- May a key be missing because the queue was on its way to another node? Elsewhere mend.lua brings back what it can.
+function state.may_move() return find(call('INFO', 'cluster'), 'cluster_enabled:1', 1, true) end
+
+-- What the operator is told of a queue without these keys.
+function state.part_without(names)
+    return 'only a part of the queue is in this store, without ' .. names
+        .. '. Bring the rest back, or go on without it: `tellerline queue recover QUEUE --wait 5m`'
+end
+
 -- Which keys of the queue are missing, by what its state says, as a sentence; nil: none. Keys are lost as a whole:
--- where only sizes differ, something was changed by hand, and the next step corrects them (state.check). A node of a
--- cluster may lack settings and ingest because the queue was on its way; elsewhere these come back (mend.lua).
+-- where only sizes differ, something was changed by hand, and the next step corrects them (state.check).
 local function find_part(c)
     local names, due = {}, { waiting = c.waiting, active = c.active, sessions = c.active,
         events = c.waiting + c.active }
-    if find(call('INFO', 'cluster'), 'cluster_enabled:1', 1, true) then due.config, due.ingest = 1, 1 end
+    if state.may_move() then due.config, due.ingest = 1, 1 end
     for name, size in pairs(due) do
         if size > 0 and call('EXISTS', c.key[name]) == 0 then names[#names + 1] = name end
     end
     sort(names)
-    return #names > 0 and 'only a part of the queue is in this store, without ' .. concat(names, ', ')
-        .. '. Bring the rest back, or go on without it: `tellerline queue recover QUEUE --wait 5m`' or nil
+    return #names > 0 and state.part_without(concat(names, ', ')) or nil
 end
 
 -- A store that has lost the end of its history still has the whole queue of an earlier time: it logs and replicates

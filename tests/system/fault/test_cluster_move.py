@@ -169,7 +169,7 @@ def compare(system: System, queue: str, known: list[Visitor], served: Known, cam
 
 #: What has moved when the master dies, as the ends of the names of keys.
 PARTS = {"the line": ["waiting"], "sessions": ["active", "sessions"], "most": ["state", "waiting", "active"],
-         "settings": ["config"], "what was sent": ["ingest"]}
+         "settings": ["config"], "what was sent": ["ingest"], "the state": ["state"]}
 
 
 def trouble(system: System, queue: str) -> str:
@@ -217,3 +217,23 @@ def test_a_master_dies_half_way(start, cluster, part):
         wait_until(visitor.is_active, PATIENCE, "they are called in their order")
         visitor.complete()
     system.finish()
+
+
+def test_a_queue_goes_on_without_its_state_when_the_operator_says_so(start, cluster):
+    """It may be at another node, so no program writes it again."""
+    queue = queues_everywhere(6)[0]
+    system = start({queue: {"capacity": 1} | CALM}, prepare=cluster.prepare, settings={"http": {"join_wait": "1s"}})
+    for pattern in (*TROUBLE, r"kind=\w+ .*only a part of the queue"):
+        system.expect(pattern)
+    inside, *line = [system.join(queue) for _ in range(3)]
+    wait_until(inside.is_active, PATIENCE, "one is inside")
+    system.store.command("DEL", system.key(queue, "state"))
+    wait_until(lambda: "without state" in trouble(system, queue), PATIENCE, "the operator is told")
+    assert system.client().post(f"/v1/queues/{queue}/join").status in (202, 503)
+    for how in (["--wait", "5m"], ["--now"]):
+        done = system.ctl("queue", "recover", queue, *how)
+        assert done.returncode == 0, done.stdout + done.stderr
+    inside.complete()
+    for visitor in line:
+        wait_until(visitor.is_active, PATIENCE, "they are called in their order")
+        visitor.complete()

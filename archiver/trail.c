@@ -14,22 +14,23 @@
 
 enum {
     NUMBER_SIZE = 24,
-    COLUMNS = 4,
-    HEAD = 2 + COLUMNS * 4 + 4 + 2 + 8, /* of a tile, beside its bytes */
-    LEAVES = -1,                        /* the level of bundles */
+    COLUMNS = 5,
+    HEAD = 2 + COLUMNS * 4 + 4 + 2 + 2 + 8, /* of a piece, beside its bytes */
+    LEAVES = -1,                            /* the level of bundles */
     DAMAGE_LOG_MS = 60000
 };
 
-/* The tiles that are not full. */
+/* The tiles that are not full, put together from their pieces. */
 #define READ                                                                                       \
-    "SELECT t.size, x.level, x.bytes FROM trails AS t CROSS JOIN generate_series(-1, 6) AS l "     \
-    "LEFT JOIN trail_tiles AS x ON x.generation_id = $1 AND x.level = l AND "                      \
-    "x.n = t.size >> (8 * greatest(l + 1, 1)) WHERE t.generation_id = $1"
-/* Drops them, by the earlier size: they are written again with what is added. */
+    "SELECT size, l, (SELECT string_agg(bytes, '' ORDER BY first) FROM trail_tiles "               \
+    "WHERE generation_id = $1 AND level = l AND n = size >> (8 * greatest(l + 1, 1))) "            \
+    "FROM trails CROSS JOIN generate_series(-1, 6) AS l WHERE generation_id = $1"
+/* Drops the pieces of those that were not full before, and are now: these are written whole. */
 #define SAVE                                                                                       \
     "WITH gone AS (DELETE FROM trail_tiles AS x USING generate_series(-1, 6) AS l "                \
     "WHERE x.generation_id = $1 AND x.level = l AND "                                              \
-    "x.n = $4::bigint >> (8 * greatest(l + 1, 1))) "                                               \
+    "x.n = $4::bigint >> (8 * greatest(l + 1, 1)) AND "                                            \
+    "x.n < $2::bigint >> (8 * greatest(l + 1, 1))) "                                               \
     "INSERT INTO trails VALUES ($1, $2, $3) ON CONFLICT (generation_id) "                          \
     "DO UPDATE SET size = excluded.size, checkpoint = excluded.checkpoint"
 
@@ -125,7 +126,7 @@ static bool load(struct tl_trail *trail, struct tl_postgres *postgres, const cha
     unsigned bits = 0, count;
     for (int i = 0; ok && i < PQntuples(found); i++) {
         int level = (int)strtol(PQgetvalue(found, i, 1), NULL, 10);
-        if (PQgetisnull(found, i, 1))
+        if (PQgetisnull(found, i, 2))
             continue;
         ok = take_tile(trail, level, PQgetvalue(found, i, 2));
         bits |= ok ? 1U << (level + 1) : 0;
@@ -140,18 +141,20 @@ static bool load(struct tl_trail *trail, struct tl_postgres *postgres, const cha
 
 struct writing {
     struct tl_trail *trail;
-    int generation_id;
+    const struct tl_archive_part *part;
 };
 
-static bool put_tile(struct tl_trail *trail, int generation_id, int level, uint64_t n,
-                     const void *bytes, size_t length)
+/* A piece of tile n, or all of it: what it has from number `first` on. */
+static bool put_piece(const struct writing *writing, int level, uint64_t n, unsigned first,
+                      const void *bytes, size_t length)
 {
-    struct tl_text *out = &trail->tiles;
+    struct tl_text *out = &writing->trail->tiles;
     if (!reserve(out, HEAD + length))
         return false;
     tl_rows_put(out, COLUMNS, 2);
-    tl_rows_put_number(out, (uint64_t)generation_id, 4);
+    tl_rows_put_number(out, (uint64_t)writing->part->generation_id, 4);
     tl_rows_put_number(out, (uint64_t)(int64_t)level, 2);
+    tl_rows_put_number(out, first, 2);
     tl_rows_put_number(out, n, 8);
     tl_rows_put(out, length, 4);
     return append(out, bytes, length);
@@ -160,29 +163,29 @@ static bool put_tile(struct tl_trail *trail, int generation_id, int level, uint6
 static bool put_full(void *context, unsigned level, uint64_t n,
                      const struct tl_hash hashes[TL_TLOG_TILE])
 {
-    const struct writing *writing = context;
-    return put_tile(writing->trail, writing->generation_id, (int)level, n, hashes,
-                    TL_TLOG_TILE * sizeof(*hashes));
+    return put_piece(context, (int)level, n, 0, hashes, TL_TLOG_TILE * sizeof(*hashes));
 }
 
-/* The tiles that are not full, and the last bundle. */
-static bool put_open(struct tl_trail *trail, int generation_id)
+/* What is new in the tiles that are not full, and in the last bundle: these leaves. */
+static bool put_open(const struct writing *writing, const void *leaves, size_t length)
 {
-    unsigned count;
-    for (unsigned level = 0; level < TL_TLOG_LEVELS; level++) {
-        uint64_t n = tl_tlog_open_tile(trail->log.size, level, &count);
-        if (count > 0 && !put_tile(trail, generation_id, (int)level, n, trail->log.tiles[level],
-                                   count * sizeof(struct tl_hash)))
+    const struct tl_tlog *log = &writing->trail->log;
+    for (int level = LEAVES; level < TL_TLOG_LEVELS; level++) {
+        unsigned height = level == LEAVES ? 0 : (unsigned)level, count, first;
+        uint64_t n = tl_tlog_open_tile(log->size, height, &count);
+        if (tl_tlog_open_tile(writing->part->first_leaf, height, &first) != n)
+            first = 0; /* the one before is full */
+        const void *bytes = level == LEAVES ? leaves : &log->tiles[level][first];
+        size_t size = level == LEAVES ? length : (count - first) * sizeof(struct tl_hash);
+        if (size > 0 && !put_piece(writing, level, n, first, bytes, size))
             return false;
     }
-    uint64_t n = tl_tlog_open_tile(trail->log.size, 0, &count);
-    return count == 0 ||
-           put_tile(trail, generation_id, LEAVES, n, trail->bundle.data, trail->bundle.length);
+    return true;
 }
 
 static bool add_leaves(struct tl_trail *trail, const struct tl_archive_part *part)
 {
-    struct writing writing = {trail, part->generation_id};
+    struct writing writing = {trail, part};
     const unsigned char *rest = part->leaves.bytes, *from = rest;
     size_t left = part->leaves.length, length;
     const char *leaf;
@@ -195,14 +198,12 @@ static bool add_leaves(struct tl_trail *trail, const struct tl_archive_part *par
         if (trail->log.size % TL_TLOG_TILE != 0)
             continue;
         if (!append(&trail->bundle, from, (size_t)(rest - from)) ||
-            !put_tile(trail, part->generation_id, LEAVES, n, trail->bundle.data,
-                      trail->bundle.length))
+            !put_piece(&writing, LEAVES, n, 0, trail->bundle.data, trail->bundle.length))
             return false;
         trail->bundle.length = 0;
         from = rest;
     }
-    return append(&trail->bundle, from, (size_t)(rest - from)) &&
-           put_open(trail, part->generation_id);
+    return put_open(&writing, from, (size_t)(rest - from));
 }
 
 static bool save(struct tl_trail *trail, struct tl_postgres *postgres,

@@ -26,8 +26,8 @@ static bool each_tile(struct tl_postgres *postgres, const char *generation, cons
     for (uint64_t n = 0;;) {
         PGresult *found = tl_postgres_run(
             postgres,
-            "SELECT n, bytes FROM trail_tiles WHERE generation_id = $1 AND level = $2 AND n >= $3 "
-            "ORDER BY n LIMIT $4",
+            "SELECT n, string_agg(bytes, '' ORDER BY first) FROM trail_tiles WHERE "
+            "generation_id = $1 AND level = $2 AND n >= $3 GROUP BY n ORDER BY n LIMIT $4",
             4, values, err);
         if (found == NULL)
             return false;

@@ -8,6 +8,8 @@ import hashlib
 from postgres_server import PostgresServer
 
 TILE = 256
+#: Of trail_tiles: a tile for each row, put together from its pieces.
+TILES = "SELECT level, n, encode(string_agg(bytes, '' ORDER BY first), 'hex') FROM trail_tiles WHERE {} GROUP BY level, n ORDER BY n"
 
 
 def leaf_hash(leaf: bytes) -> bytes:
@@ -26,8 +28,7 @@ def root_of(hashes: list[bytes]) -> bytes:
 def leaves_of(postgres: PostgresServer, generation_id: str = "1") -> list[str]:
     """Of its bundles."""
     found: list[str] = []
-    for n, (number, text) in enumerate(postgres.rows("SELECT n, encode(bytes, 'hex') FROM trail_tiles WHERE level = -1 AND "
-                                                     f"generation_id = {generation_id} ORDER BY n")):
+    for n, (_, number, text) in enumerate(postgres.rows(TILES.format(f"level = -1 AND generation_id = {generation_id}"))):
         data, bundle = bytes.fromhex(text), []
         assert int(number) == n and len(found) == n * TILE
         while data:
@@ -46,15 +47,17 @@ def read_trail(postgres: PostgresServer, generation_id: str) -> tuple[list[str],
         head = f"SELECT size, replace(checkpoint, E'\\n', ',') FROM trails WHERE {of}"
         [now] = postgres.rows(head)
         leaves = leaves_of(postgres, generation_id)
-        tiles = postgres.rows(f"SELECT level, n, encode(bytes, 'hex') FROM trail_tiles WHERE level >= 0 AND {of}")
+        tiles = postgres.rows(TILES.format(f"level >= 0 AND {of}"))
         rows = postgres.rows(f"SELECT leaf, seq, coalesce(joined_seq::text, '') FROM queue_entries WHERE {of}")
         if postgres.rows(head) == [now]:
             return now, leaves, tiles, rows
 
 
 def check_trail(postgres: PostgresServer, generation_id: str = "1") -> list[str]:
-    """Size, tiles and root are those of the leaves, and each place names its leaf. Returns the leaves."""
+    """Size, tiles and root are those of the leaves, a full tile is one row, and each place names its leaf. Returns the leaves."""
     (size, text), leaves, tiles, rows = read_trail(postgres, generation_id)
+    pieces = f"SELECT count(*) FROM trail_tiles WHERE level <= 0 AND n < {int(size) // TILE} AND generation_id = {generation_id}"
+    assert int(postgres.sql(pieces)) == 2 * (int(size) // TILE)
     assert int(size) == len(leaves)
     hashes = [leaf_hash(leaf.encode()) for leaf in leaves]
     assert text.split(",")[1:3] == [size, base64.b64encode(root_of(hashes)).decode()]

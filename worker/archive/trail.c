@@ -86,8 +86,9 @@ bool tl_reading_tile(struct tl_reading *reading, struct tl_archive_job *job, str
                                   tl_postgres_text(job->tile.n, n)};
     PGresult *rows =
         tl_postgres_run(&reading->postgres,
-                        "SELECT bytes FROM trail_tiles WHERE generation_id = (SELECT generation_id "
-                        "FROM " TRAIL ") AND level = $3 AND n = $4",
+                        "SELECT string_agg(bytes, '' ORDER BY first) FROM trail_tiles WHERE "
+                        "generation_id = (SELECT generation_id FROM " TRAIL ") AND level = $3 AND "
+                        "n = $4",
                         4, values, err);
     if (rows == NULL)
         return false;
@@ -95,7 +96,7 @@ bool tl_reading_tile(struct tl_reading *reading, struct tl_archive_job *job, str
     size_t length = 0;
     unsigned char *bytes = NULL;
     job->found = TL_ARCHIVE_NONE;
-    if (PQntuples(rows) > 0) {
+    if (!PQgetisnull(rows, 0, 0)) {
         bytes = bytes_of(rows, 0, 0, &length);
         ok = bytes != NULL || no_memory(err);
     }
@@ -237,12 +238,12 @@ static PGresult *fetch(struct tl_reading *reading, uint64_t generation_id,
 {
     struct tl_text sql = {0};
     tl_text_append(&sql,
-                   "SELECT level, n, bytes FROM trail_tiles WHERE generation_id = %" PRIu64
-                   " AND (level, n) IN ((%d, %" PRIu64 ")",
+                   "SELECT level, n, string_agg(bytes, '' ORDER BY first) FROM trail_tiles WHERE "
+                   "generation_id = %" PRIu64 " AND (level, n) IN ((%d, %" PRIu64 ")",
                    generation_id, TL_TRAIL_LEAVES, proof->index / TL_TLOG_TILE);
     for (size_t i = 0; i < tiles->n; i++)
         tl_text_append(&sql, ", (%u, %" PRIu64 ")", tiles->wanted[i].level, tiles->wanted[i].n);
-    tl_text_append(&sql, ")");
+    tl_text_append(&sql, ") GROUP BY level, n");
     if (sql.failed)
         no_memory(err);
     PGresult *rows =

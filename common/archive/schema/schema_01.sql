@@ -65,13 +65,15 @@ CREATE TABLE trails (
     checkpoint text NOT NULL  -- of this size, signed
 );
 
--- Its tiles, of which the last one of each level grows. A sweep drops them before the generation.
+-- Its tiles: a row for each that is full, and those that are not in pieces, a row for each transaction. A sweep drops them
+-- before the generation.
 CREATE TABLE trail_tiles (
     generation_id int NOT NULL,
     level smallint NOT NULL,  -- -1: the leaves themselves
+    first smallint NOT NULL,  -- of a piece: where in the tile it begins
     n bigint NOT NULL,
     bytes bytea NOT NULL,
-    PRIMARY KEY (generation_id, level, n)
+    PRIMARY KEY (generation_id, level, n, first)
 );
 
 -- The keys of the archivers, one row, written by the first of them. One with other keys writes nothing. To change a key on

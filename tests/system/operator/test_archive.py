@@ -407,7 +407,7 @@ def test_a_long_trail_goes_in_portions(postgres):
     old, live = (postgres.sql(f"SELECT generation_id FROM open_generation('{name}', 1)") for name in ("old", "live"))
     for generation in (old, live):
         postgres.sql(f"INSERT INTO trails VALUES ({generation}, 9, 'signed'); INSERT INTO trail_tiles "
-                     f"SELECT {generation}, level, n, '' FROM generate_series(-1, 0) AS level, generate_series(0, 3) AS n")
+                     f"SELECT {generation}, level, 0, n, '' FROM generate_series(-1, 0) AS level, generate_series(0, 3) AS n")
     postgres.sql(f"UPDATE queue_generations SET last_at = now() - interval '9 days' * (generation_id = {old})::int")
     left = "SELECT count(*), (SELECT count(*) FROM queue_generations) FROM trail_tiles"
     for portion, rows in enumerate([("13", "2"), ("10", "2"), ("8", "2"), ("8", "1")]):

@@ -110,6 +110,10 @@ def test_everyone_can_read_the_log(start, postgres):
     assert origin.endswith(f"/sale/{generation}") and size > 3 * TILE
     leaves = read_log(client, base, size)
     assert len(leaves) == size and root_of([leaf_hash(leaf) for leaf in leaves]) == root
+    # Of the last tile an older size can be had, too, wherever a transaction ended.
+    for width in (1, size % TILE // 2):
+        assert client.get(f"{base}/tile/0/{path_of(size // TILE, width)}").body \
+            == b"".join(map(leaf_hash, leaves[size // TILE * TILE:][:width]))
     # Of one generation, what is full never changes.
     same = client.get(f"{base}/{generation}/tile/0/000")
     assert same.body == client.get(f"{base}/tile/0/000").body and "immutable" in same.headers["cache-control"]

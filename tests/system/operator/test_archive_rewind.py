@@ -3,7 +3,10 @@
 one, or both are."""
 from __future__ import annotations
 
+import os
 import signal
+import time
+from pathlib import Path
 
 import pytest
 
@@ -119,6 +122,28 @@ def test_nobody_asks(start, postgres, tmp_path):
     assert picture(system) == before
     assert totals(system) == counted
     agree(system, postgres)
+
+
+def cpu_seconds(program):
+    ticks = Path(f"/proc/{program.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
+def test_to_wait_for_an_operator_costs_nothing(start, postgres, tmp_path):
+    """The archiver looks now and then, although the record may not be read."""
+    system, clock = started(start, postgres, tmp_path, restore="manual")
+    hold_a_sale(system)
+    agree(system, postgres)
+    history = system.redis.history()
+    clock.set(HOUR)
+    join_many(system, 50, "w")
+    agree(system, postgres)
+    go_back(system, clock, history)
+    archiver = system.of("archiver")[0]
+    wait_until(lambda: "`tellerline restore` brings back" in archiver.text(), PATIENCE, "it says what to do")
+    used, began = cpu_seconds(archiver), time.monotonic()
+    wait_until(lambda: field(system, "restore") == "none:ended", PATIENCE, "nobody has asked")
+    assert (cpu_seconds(archiver) - used) / (time.monotonic() - began) < 0.2
 
 
 def test_nothing_is_missing(start, postgres, tmp_path):

@@ -58,7 +58,9 @@ struct tl_archiver {
     struct tl_backoff backoff;
     struct tl_log_limit failure_log;
     int64_t retry_ms, sweep_ms, rounds_ms;
-    bool usable; /* PostgreSQL is connected in this turn */
+    int64_t alone_ms; /* local monotonic: until then a batch has one queue, as one was refused */
+    bool usable;      /* PostgreSQL is connected in this turn */
+    bool refused;     /* it has refused something of a queue in this turn: nothing more is read */
     struct tl_gone_queue **gone;
     size_t n_gone, gone_capacity;
 };
@@ -69,8 +71,11 @@ struct tl_archiver {
 void tl_archiver_let_go(struct tl_archived_queue *queue);
 /* Does the batch take no more? */
 bool tl_archiver_is_full(const struct tl_archiver *self);
-/* Puts the next entries of the record into the batch. False when Redis failed, or another release
- * wrote the first of them; an error of PostgreSQL goes to self->problem, and makes it unusable. */
+/* Does PostgreSQL refuse this, and is there? Then it may take what is of other queues. Notes it. */
+bool tl_archiver_is_refused(struct tl_archiver *self, const struct tl_error *problem);
+/* Puts the next entries of the record into the batch. False when Redis failed, another release
+ * wrote the first of them, or PostgreSQL refuses their generation; another error of PostgreSQL goes
+ * to self->problem, and makes it unusable. */
 bool tl_archiver_read(struct tl_archiver *self, struct tl_held_queue *held, int64_t now_ms,
                       struct tl_error *err);
 /* Tells the store what was written, and asks it how far behind this is. */
@@ -80,7 +85,8 @@ bool tl_archiver_acknowledge(struct tl_archiver *self, struct tl_held_queue *hel
 /* ---- copies.c ---- */
 
 /* Copies the next changes and points of the history that are due into PostgreSQL, each once. False
- * when Redis failed; an error of PostgreSQL goes to self->problem, and makes it unusable. */
+ * when Redis failed; what PostgreSQL refuses waits, and another error of it goes to self->problem,
+ * and makes it unusable. */
 bool tl_archiver_copy(struct tl_archiver *self, struct tl_held_queue *held, int64_t now_ms,
                       struct tl_error *err);
 

@@ -16,7 +16,11 @@
 #define AT_ONCE      "500" /* entries, read by one command */
 #define YEAR_5000_MS UINT64_C(95617584000000)
 
-enum { NUMBER_SIZE = 24, UNKNOWN_MS = 2000 /* between two looks whether the queue is known */ };
+enum {
+    NUMBER_SIZE = 24,
+    UNKNOWN_MS = 2000, /* between two looks whether the queue is known */
+    REFUSED_MS = 10000 /* after what PostgreSQL refused */
+};
 
 /* ---- the record of changes ---- */
 
@@ -166,6 +170,21 @@ static bool find_last(struct tl_database *database, const struct copy *copy, con
     return true;
 }
 
+/* The entries could not be written: they are read again. */
+static void fail(struct tl_archiver *self, const struct tl_held_queue *held,
+                 struct tl_copied *copied, int64_t now_ms, const struct tl_error *problem)
+{
+    copied->id[0] = '\0';
+    if (tl_archiver_is_refused(self, problem)) {
+        copied->due_ms = now_ms + REFUSED_MS;
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue, .error = problem},
+               "changes or the history could not be archived, trying again");
+    } else {
+        self->problem = *problem;
+        self->usable = false;
+    }
+}
+
 /* False when Redis failed. */
 static bool copy_next(struct tl_archiver *self, struct tl_held_queue *held, const struct copy *copy,
                       struct tl_copied *copied, int64_t now_ms, struct tl_error *err)
@@ -189,11 +208,8 @@ static bool copy_next(struct tl_archiver *self, struct tl_held_queue *held, cons
     copied->due_ms = n == strtoul(AT_ONCE, NULL, 10) ? now_ms
                      : is_known                      ? now_ms + copy->every_ms
                                                      : now_ms + UNKNOWN_MS;
-    if (!ok) {
-        copied->id[0] = '\0';
-        self->problem = problem;
-        self->usable = false;
-    }
+    if (!ok)
+        fail(self, held, copied, now_ms, &problem);
     return true;
 }
 
@@ -202,7 +218,7 @@ bool tl_archiver_copy(struct tl_archiver *self, struct tl_held_queue *held, int6
 {
     struct tl_archived_queue *queue = held->state;
     for (size_t i = 0; i < TL_COPIES; i++)
-        if (self->usable && now_ms >= queue->copied[i].due_ms &&
+        if (self->usable && !self->refused && now_ms >= queue->copied[i].due_ms &&
             !copy_next(self, held, &copies[i], &queue->copied[i], now_ms, err))
             return false;
     return true;

@@ -18,7 +18,8 @@ enum {
     ROUNDS_MS = 2000,   /* between two looks at what operators ask for */
     BACKOFF_BASE_MS = 500,
     BACKOFF_LIMIT_MS = 10000,
-    LOG_EVERY_MS = 10000
+    LOG_EVERY_MS = 10000,
+    ALONE_MS = 60000 /* for which batches have one queue each, after one was refused */
 };
 
 /* ---- queues acquired and lost ---- */
@@ -51,6 +52,95 @@ static void outdated(void *context, struct tl_held_queue *held)
     queue->look_ms = queue->report_ms = queue->reconcile.due_ms = 0;
 }
 
+/* ---- the batch ---- */
+
+static void note_failure(struct tl_archiver *self, int64_t now_ms)
+{
+    unsigned suppressed;
+    if (!self->refused) /* which was counted */
+        tl_metrics_add(self->process->metrics, TL_ARCHIVED_FAILED, 1);
+    self->usable = false;
+    if (self->problem.kind == TL_ERR_STALE) /* the lease moved; what was written is skipped */
+        return;
+    self->retry_ms = now_ms + tl_backoff_next(&self->backoff, randombytes_random());
+    self->process->hindrance = self->problem.text;
+    if (tl_log_allow(&self->failure_log, now_ms, LOG_EVERY_MS, &suppressed))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &self->problem},
+               "the archive failed, trying again (%u more since the last line)", suppressed);
+}
+
+/* What was read was not written: it is read again, and must not be acknowledged. */
+static void let_all_go(struct tl_archiver *self)
+{
+    for (size_t i = 0; i < tl_roster_count(self->process->roster) + self->n_gone; i++) {
+        size_t held = tl_roster_count(self->process->roster);
+        struct tl_archived_queue *queue =
+            i < held ? tl_roster_at(self->process->roster, i)->state : &self->gone[i - held]->queue;
+        tl_archiver_let_go(queue);
+        queue->known = (struct tl_archive_part){0};
+    }
+}
+
+/* The batch was not written. False with err: PostgreSQL refuses the only queue in it. */
+static bool give_up_batch(struct tl_archiver *self, int64_t now_ms, struct tl_error *err)
+{
+    const bool is_alone = now_ms < self->alone_ms;
+    const bool is_refused = self->usable && tl_roster_count(self->process->roster) > 1 &&
+                            tl_archiver_is_refused(self, &self->problem);
+    if (is_refused)
+        self->alone_ms = now_ms + ALONE_MS;
+    let_all_go(self);
+    if (is_refused && is_alone) {
+        *err = self->problem;
+        self->problem.kind = TL_OK;
+        return false;
+    }
+    if (self->problem.kind != TL_OK && now_ms >= self->retry_ms)
+        note_failure(self, now_ms);
+    return true;
+}
+
+/* Writes the batch, which is empty then, and tells the store. False when that failed, or PostgreSQL
+ * refuses the only queue in it. */
+static bool write_batch(struct tl_archiver *self, struct tl_error *err)
+{
+    struct tl_process *process = self->process;
+    int64_t began_us = tl_clock_us();
+    bool written =
+        self->usable && (self->batch.n_parts == 0 ||
+                         tl_database_write(&self->database, &self->batch, &self->problem));
+    int64_t now_ms = tl_clock_ms();
+    if (written && self->batch.n_parts > 0) {
+        tl_metrics_observe(process->metrics, TL_ARCHIVED_WRITE_TIME, tl_clock_us() - began_us);
+        tl_metrics_add(process->metrics, TL_ARCHIVED_ROWS, (int64_t)self->batch.n_rows);
+    }
+    if (!written) {
+        bool ok = give_up_batch(self, now_ms, err);
+        tl_archive_batch_reset(&self->batch);
+        return ok;
+    }
+    for (size_t i = 0; i < tl_roster_count(process->roster); i++) {
+        struct tl_held_queue *held = tl_roster_at(process->roster, i);
+        struct tl_archived_queue *queue = held->state;
+        const struct tl_archive_part *part =
+            tl_archive_batch_find(&self->batch, held->keys.queue, queue->known.generation);
+        if (part != NULL && part->event > queue->known.written)
+            queue->known.written = part->event;
+        if (part != NULL && part->leaves.n > 0)
+            queue->trail_damaged = part->first_leaf == TL_TRAIL_NO_LEAF;
+        if (queue->entries == 0)
+            tl_archiver_let_go(queue);
+        else if (!tl_archiver_acknowledge(self, held, now_ms, err) &&
+                 !tl_process_set_aside(process, held, now_ms, err))
+            return false;
+    }
+    tl_archive_batch_reset(&self->batch);
+    self->process->hindrance = NULL;
+    self->problem.kind = TL_OK;
+    tl_backoff_reset(&self->backoff);
+    return tl_archiver_trim_gone(self, err);
+}
+
 /* ---- the turn of a queue ---- */
 
 /* An error of PostgreSQL makes it unusable. */
@@ -70,6 +160,12 @@ static bool restore(struct tl_archiver *self, struct tl_held_queue *held, int64_
     return true;
 }
 
+/* Visitors who come back go first: what the record has of them waits. */
+static bool is_read(const struct tl_archived_queue *queue)
+{
+    return !queue->restore.active && !queue->restore.back;
+}
+
 static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
                   struct tl_error *err)
 {
@@ -87,12 +183,12 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
      * borrows from it. */
     if (!tl_archiver_copy(self, held, now_ms, err))
         return false;
-    /* Visitors who come back go first: what the record has of them waits. */
-    if (self->usable && !queue->restore.active && !queue->restore.back &&
-        !tl_archiver_is_full(self) && now_ms >= queue->look_ms &&
-        !tl_archiver_read(self, held, now_ms, err))
+    if (self->usable && !self->refused && is_read(queue) && !tl_archiver_is_full(self) &&
+        now_ms >= queue->look_ms && !tl_archiver_read(self, held, now_ms, err))
         return false;
-    if (self->usable && queue->look_ms < *due_ms)
+    if (now_ms < self->alone_ms && self->batch.n_parts > 0 && !write_batch(self, err))
+        return false;
+    if (self->usable && is_read(queue) && queue->look_ms < *due_ms)
         *due_ms = queue->look_ms;
     if (queue->report_ms < *due_ms)
         *due_ms = queue->report_ms;
@@ -167,32 +263,6 @@ static bool reconcile(struct tl_archiver *self, int64_t now_ms, struct tl_error 
 
 /* ---- the turn ---- */
 
-static void note_failure(struct tl_archiver *self, int64_t now_ms)
-{
-    unsigned suppressed;
-    tl_metrics_add(self->process->metrics, TL_ARCHIVED_FAILED, 1);
-    self->usable = false;
-    if (self->problem.kind == TL_ERR_STALE) /* the lease moved; what was written is skipped */
-        return;
-    self->retry_ms = now_ms + tl_backoff_next(&self->backoff, randombytes_random());
-    self->process->hindrance = self->problem.text;
-    if (tl_log_allow(&self->failure_log, now_ms, LOG_EVERY_MS, &suppressed))
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &self->problem},
-               "the archive failed, trying again (%u more since the last line)", suppressed);
-}
-
-/* What was read was not written: it is read again, and must not be acknowledged. */
-static void let_all_go(struct tl_archiver *self)
-{
-    for (size_t i = 0; i < tl_roster_count(self->process->roster) + self->n_gone; i++) {
-        size_t held = tl_roster_count(self->process->roster);
-        struct tl_archived_queue *queue =
-            i < held ? tl_roster_at(self->process->roster, i)->state : &self->gone[i - held]->queue;
-        tl_archiver_let_go(queue);
-        queue->known = (struct tl_archive_part){0};
-    }
-}
-
 /* PostgreSQL may be another server, or have gone back to an older copy: what is remembered of it is
  * asked again. */
 static void forget_database(struct tl_archiver *self)
@@ -248,46 +318,6 @@ static void sweep(struct tl_archiver *self, int64_t now_ms)
     }
 }
 
-/* Writes the batch, and tells the store. False when that failed. */
-static bool write_batch(struct tl_archiver *self, struct tl_error *err)
-{
-    struct tl_process *process = self->process;
-    int64_t began_us = tl_clock_us();
-    bool written =
-        self->usable && (self->batch.n_parts == 0 ||
-                         tl_database_write(&self->database, &self->batch, &self->problem));
-    int64_t now_ms = tl_clock_ms();
-    if (written && self->batch.n_parts > 0) {
-        tl_metrics_observe(process->metrics, TL_ARCHIVED_WRITE_TIME, tl_clock_us() - began_us);
-        tl_metrics_add(process->metrics, TL_ARCHIVED_ROWS, (int64_t)self->batch.n_rows);
-    }
-    if (!written && self->problem.kind != TL_OK && now_ms >= self->retry_ms)
-        note_failure(self, now_ms);
-    if (!written) {
-        let_all_go(self);
-        return true;
-    }
-    for (size_t i = 0; i < tl_roster_count(process->roster); i++) {
-        struct tl_held_queue *held = tl_roster_at(process->roster, i);
-        struct tl_archived_queue *queue = held->state;
-        const struct tl_archive_part *part =
-            tl_archive_batch_find(&self->batch, held->keys.queue, queue->known.generation);
-        if (part != NULL && part->event > queue->known.written)
-            queue->known.written = part->event;
-        if (part != NULL && part->leaves.n > 0)
-            queue->trail_damaged = part->first_leaf == TL_TRAIL_NO_LEAF;
-        if (queue->entries == 0)
-            tl_archiver_let_go(queue);
-        else if (!tl_archiver_acknowledge(self, held, now_ms, err) &&
-                 !tl_process_set_aside(process, held, now_ms, err))
-            return false;
-    }
-    self->process->hindrance = NULL;
-    self->problem.kind = TL_OK;
-    tl_backoff_reset(&self->backoff);
-    return tl_archiver_trim_gone(self, err);
-}
-
 static void report(const struct tl_archiver *self)
 {
     struct tl_metrics *metrics = self->process->metrics;
@@ -315,11 +345,13 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
     int64_t due_ms = INT64_MAX;
     if (!tl_process_refresh(process, now_ms, err))
         return false;
+    self->refused = false;
     open_database(self, now_ms);
     sweep(self, now_ms);
-    bool ok = tl_archiver_read_gone(self, now_ms, err) &&
-              tl_process_serve(process, now_ms, &due_ms, err) && write_batch(self, err);
+    bool ok = (now_ms < self->alone_ms || tl_archiver_read_gone(self, now_ms, err)) &&
+              tl_process_serve(process, now_ms, &due_ms, err);
     const bool is_behind = tl_archiver_is_full(self);
+    ok = ok && write_batch(self, err);
     tl_archive_batch_reset(&self->batch);
     ok = ok && (is_behind || reconcile(self, tl_clock_ms(), err));
     report(self);
@@ -332,11 +364,12 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
     for (size_t i = 0; self->usable && i < tl_roster_count(process->roster); i++) {
         const struct tl_held_queue *held = tl_roster_at(process->roster, i);
         const struct tl_archived_queue *queue = held->state;
-        const int64_t first_ms = queue->look_ms < queue->reconcile.due_ms || queue->restore.active
-                                     ? queue->look_ms
-                                     : queue->reconcile.due_ms;
-        if (!tl_troubles_resting(process->troubles, held->keys.queue, now_ms))
-            due_ms = first_ms < due_ms ? first_ms : due_ms;
+        if (tl_troubles_resting(process->troubles, held->keys.queue, now_ms))
+            continue;
+        if (is_read(queue) && queue->look_ms < due_ms)
+            due_ms = queue->look_ms;
+        if (!queue->restore.active && queue->reconcile.due_ms < due_ms)
+            due_ms = queue->reconcile.due_ms;
     }
     return tl_process_wait(process, tl_process_wait_ms(process, due_ms, now_ms), err);
 }

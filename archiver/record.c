@@ -32,6 +32,33 @@ bool tl_archiver_is_full(const struct tl_archiver *self)
            self->batch.n_leaves >= LEAVES_MAX;
 }
 
+bool tl_archiver_is_refused(struct tl_archiver *self, const struct tl_error *problem)
+{
+    if (problem->kind != TL_ERR_STORE || !tl_postgres_connected(&self->database.postgres))
+        return false;
+    self->refused = true;
+    tl_metrics_add(self->process->metrics, TL_ARCHIVED_FAILED, 1);
+    return true;
+}
+
+/* Asks PostgreSQL about this generation, unless it is the last one that was asked about. */
+static bool know(struct tl_archiver *self, struct tl_held_queue *held, uint64_t generation,
+                 struct tl_error *err)
+{
+    struct tl_archived_queue *queue = held->state;
+    struct tl_archive_part part = {.queue = held->keys.queue, .generation = generation};
+    if (queue->known.generation == generation)
+        return true;
+    if (!tl_database_part(&self->database, &part, err) ||
+        (generation == queue->store_generation && part.written < queue->archived &&
+         !tl_database_went_back(&self->database, &part, err)))
+        return false;
+    queue->known = part;
+    queue->known.queue = NULL;
+    queue->asked = queue->store_generation != 0; /* else the queue is gone */
+    return true;
+}
+
 /* The part of the batch for this generation. NULL with err. */
 static struct tl_archive_part *part_of(struct tl_archiver *self, struct tl_held_queue *held,
                                        uint64_t generation, struct tl_error *err)
@@ -41,23 +68,12 @@ static struct tl_archive_part *part_of(struct tl_archiver *self, struct tl_held_
         tl_archive_batch_find(&self->batch, held->keys.queue, generation);
     if (part != NULL)
         return part;
+    if (!know(self, held, generation, err))
+        return NULL;
     part = tl_archive_batch_add(&self->batch, held->keys.queue, generation);
     if (part == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for what is to be archived");
         return NULL;
-    }
-    if (queue->known.generation != generation) {
-        if (!tl_database_part(&self->database, part, err))
-            return NULL;
-        queue->known = (struct tl_archive_part){.generation = generation,
-                                                .generation_id = part->generation_id,
-                                                .queue_id = part->queue_id,
-                                                .written = part->written,
-                                                .at_ms = part->at_ms};
-        if (generation == queue->store_generation && part->written < queue->archived &&
-            !tl_database_went_back(&self->database, part, err))
-            return NULL;
-        queue->asked = queue->store_generation != 0; /* else the queue is gone */
     }
     part->generation_id = queue->known.generation_id;
     part->queue_id = queue->known.queue_id;
@@ -108,9 +124,11 @@ bool tl_archiver_read(struct tl_archiver *self, struct tl_held_queue *held, int6
     for (size_t i = 0; i < n && !tl_archiver_is_full(self) && !queue->asked; i++) {
         if (take_entry(self, held, tl_reply_at(queue->reply, i), &problem))
             continue;
-        if (problem.kind == TL_ERR_PROTOCOL && i > 0)
+        const bool is_of_queue =
+            problem.kind == TL_ERR_PROTOCOL || tl_archiver_is_refused(self, &problem);
+        if (is_of_queue && i > 0)
             break; /* those before it are written first */
-        if (problem.kind == TL_ERR_PROTOCOL) {
+        if (is_of_queue) {
             *err = problem;
             return false;
         }

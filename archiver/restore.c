@@ -140,7 +140,7 @@ static bool find_lost(struct tl_restore *restore, struct tl_database *database, 
         "told_whole "
         "FROM queue_generations JOIN queues USING (queue_id) "
         "WHERE name = $1 AND generation < $2::bigint AND last_at IS NOT NULL "
-        "ORDER BY generation DESC LIMIT 1",
+        "ORDER BY last_at DESC LIMIT 1",
         2, values, err);
     if (found == NULL)
         return false;
@@ -193,20 +193,45 @@ static bool count(struct tl_restore *restore, struct tl_database *database, stru
 
 /* ---- an old copy of the present generation ---- */
 
+/* Nobody is admitted until an operator has chosen, who may have put that copy there. */
+static enum tl_restore_step let_choose(struct tl_restore *restore,
+                                       const struct tl_database *database,
+                                       const struct tl_held_queue *held, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    if (restore->seen_base != restore->base)
+        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = held->keys.queue},
+               "the store has come back from before it lost the queue, which then went on as "
+               "generation %" PRIu64 ". Nobody is admitted until you choose: %s, `tellerline queue "
+               "recover --now` goes on with the line that is here",
+               restore->newer,
+               database->pseudonyms
+                   ? "`tellerline queue delete` and `tellerline queue create` begin an empty line"
+                   : "`tellerline restore` brings that one back");
+    restore->seen_base = restore->base;
+    begin_call(&args, held, "newer");
+    tl_args_uint(&args, database->pseudonyms ? 0 : restore->newer);
+    return call(restore, held, &args, NULL, NULL, err);
+}
+
 /* The present generation in PostgreSQL. *why: a word if it cannot be brought back, or NULL. */
 static bool find_present(struct tl_restore *restore, struct tl_database *database,
                          const char *queue, const char **why, struct tl_error *err)
 {
     char present[TL_POSTGRES_TEXT];
     const char *const values[] = {queue, tl_postgres_text(restore->present, present)};
-    PGresult *rows = tl_postgres_run(&database->postgres,
-                                     "SELECT generation_id, deleted_at IS NOT NULL, "
-                                     "coalesce(extract(epoch FROM last_at) * 1000, 0)::bigint "
-                                     "FROM queue_generations JOIN queues USING (queue_id) "
-                                     "WHERE name = $1 AND generation = $2",
-                                     2, values, err);
+    PGresult *rows = tl_postgres_run(
+        &database->postgres,
+        "SELECT generation_id, deleted_at IS NOT NULL, "
+        "coalesce(extract(epoch FROM last_at) * 1000, 0)::bigint, "
+        "coalesce((SELECT max(generation) FROM queue_generations AS n WHERE n.queue_id = "
+        "g.queue_id AND n.generation > g.generation AND deleted_at IS NULL AND "
+        "n.last_at > g.last_at), 0) FROM queue_generations AS g JOIN queues USING (queue_id) "
+        "WHERE name = $1 AND generation = $2",
+        2, values, err);
     if (rows == NULL)
         return false;
+    restore->newer = PQntuples(rows) > 0 ? tl_postgres_number(rows, 0, 3) : 0;
     if (PQntuples(rows) == 0)
         *why = "whole";
     else if (PQgetvalue(rows, 0, 1)[0] == 't')
@@ -343,11 +368,14 @@ static enum tl_restore_step begin(struct tl_restore *restore, struct tl_database
     if (!read_present(restore, held, err) ||
         !tl_state_read(held->redis, &held->keys, TL_STATE_DRAW, &state, err))
         return TL_RESTORE_STORE_FAILED;
-    if (restore->back && !restore->may_begin && restore->seen_base == restore->base)
+    if (restore->back && !restore->may_begin && restore->seen_base == restore->base &&
+        restore->newer == 0)
         return TL_RESTORE_ON; /* it was said already */
     bool is_drawn = state.recovery.draw.phase == TL_DRAW_DONE;
     if (!find(restore, database, held->keys.queue, is_drawn, &why, err))
         return failed(restore, database, held, err);
+    if (restore->back && restore->newer > 0)
+        return let_choose(restore, database, held, err);
     /* A store that was away for long may have lost its last second alone, which tickets and workers
      * give back: nobody is to be held up for that. */
     if (why == NULL && restore->back && !restore->may_begin &&

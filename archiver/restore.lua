@@ -6,7 +6,10 @@
 -- Field `brought`: the generation that is back for good; its line is never brought again, whatever comes later.
 -- Where the store has an old copy of the present generation (line/rewind.lua) that is the one to come back, with all
 -- whose places the archive knows later: back until an operator asks, then asked:back.
--- args     1 keep   2 'ask': and who   |   'none': 3 why, a word
+-- Where that copy is from before the store lost the queue as a whole, and the archive knows the generation after it:
+--   newer:GENERATION   |   newer:0, where that cannot come back
+-- Nobody is admitted until an operator asks, for which the copy goes, or ends the recovery.
+-- args     1 keep   2 'ask': and who   |   'none': 3 why, a word   |   'newer': 3 the later generation, or 0
 --          'begin': 3 generation   4 its last event in the archive   5 its last seq   6 how many are to come back
 --          'rows': 3 generation   4 cursor, that of the field   5 the next one   6... visitors: id, place, deadline of
 --                  the session (0: waits; gone: minus the REASON), admitted ms, claimed 0 or 1, serial
@@ -36,7 +39,7 @@ local function note_running(c, r)
 end
 
 local function ask(c, args)
-    local of_present = rewind.stage(c, c.restore)
+    local of_present, later = rewind.stage(c, c.restore), match(c.restore or '', '^newer:(%d+)$')
     if c.waiting + c.active > 0 and not recovery.recovers(c) then
         state.fail('INVALID', 'the queue has visitors, and it does not recover: `tellerline queue recover --wait` opens'
             .. ' a recovery')
@@ -49,8 +52,12 @@ local function ask(c, args)
         return
     elseif (c.back or '') ~= '' and not of_present then
         state.fail('INVALID', 'the store came back from an old copy, and the queue has gone on as of that')
+    elseif later == '0' then
+        state.fail('INVALID', 'the archive has pseudonyms, and cannot bring back the line that came after this one: '
+            .. '`tellerline queue recover --now` goes on with this one, `queue delete` and `queue create` with none')
     end
     changes.record(c, changes.actor(args), 'recover', {}, { from = 'archive' })
+    if later then return recovery.start_over(c, later + 0) end
     recovery.reopen(c)
     if of_present then rewind.await(c) end
     state.set(c, 'restore', of_present and 'asked:back' or 'asked')
@@ -242,7 +249,17 @@ local function none(c, args)
     return { 0, 0, 0 }
 end
 
-local STEPS = { ask = ask, begin = begin, settings = bring_settings, rows = rows, done = done, none = none }
+local function newer(c, args)
+    local said, is_held = 'newer:' .. args[3], recovery.hold_on(c)
+    if rewind.stage(c, c.restore) and (is_held or c.restore ~= said) then
+        state.set(c, 'restore', said)
+        state.commit_config(c)
+    end
+    return { 0, 0, 0 }
+end
+
+local STEPS = { ask = ask, newer = newer, begin = begin, settings = bring_settings, rows = rows, done = done,
+    none = none }
 
 entry('restore', { 'allow-oom' }, function(keys, args)
     local c = state.open(state.begin(keys, args[1]), FIELDS)

@@ -25,10 +25,8 @@ end
 local function create(c, given, retired, why)
     call('HSETNX', c.key.config, 'about', state.ABOUT)
     for i = 1, #given, 2 do call('HSETNX', c.key.config, given[i], given[i + 1]) end
-    local base, generation = state.number_base(c.now), int(max(state.now_us(), retired + 1))
-    local base_seq = int(base + draw.seqs_ahead(c, nil)) -- of a lost generation, too
-    local fields = { generation = generation, incarnation = 1, seq = base_seq, base_seq = base_seq, event = int(base),
-        fence = int(base) }
+    local fields = state.first_numbers(c, retired)
+    local generation = fields.generation
     if why == CREATION.by_hand then call('HSETNX', c.key.config, 'changed', generation) end
     if call('HDEL', c.key.retired, 'away') == 1 then
         -- No one may name the deleted generation as a lost one: its places are not given back.

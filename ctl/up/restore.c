@@ -72,6 +72,10 @@ static bool follow(struct tl_redis *redis, const struct tl_keys *keys, uint64_t 
             tl_progress_at(&progress, number_of(text, 4), number_of(text, 5), tl_clock_ms());
         else if (strncmp(text, "none:", 5) == 0)
             ok = tl_error_set(err, TL_ERR_INVALID, "%s", why_not(text + 5));
+        else if (strncmp(text, "newer:", 6) == 0)
+            ok = tl_error_set(err, TL_ERR_INVALID,
+                              "the line that is here is from before the store lost the queue: ask "
+                              "again to give it up for the line that came then");
         else if (tl_clock_ms() > began_ms + BEGIN_LIMIT_MS)
             ok = ok && tl_error_set(err, TL_ERR_STORE,
                                     "no archiver has begun yet: does one run, and can it use "

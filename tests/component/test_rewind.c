@@ -458,6 +458,66 @@ static void an_old_copy_that_lacked_something_counts(void **state)
     assert_string_equal(error, "");
 }
 
+static long long exists(struct test_store *store, const char *key)
+{
+    return test_redis_ask(store->redis, "EXISTS tl:{q}:%s", key);
+}
+
+/* The copy is from before the store lost the queue as a whole: the recovery lasts until an operator
+ * chooses the line that came then, for which this one goes. */
+static void a_copy_from_before_another_generation_waits(void **state)
+{
+    struct test_store *store = *state;
+    const char *key = store->keys.names[TL_KEY_STATE];
+    queue(store, "capacity=1");
+    const uint64_t later = generation + 100;
+    come_back(store, 3600000);
+    const long long soon = test_redis_ms(store->redis) + 500;
+    test_redis_ask(store->redis, "HSET %s recover_until %lld", key, soon);
+    assert_int_equal(call(store, "newer 0"), -1);
+    assert_in_range(test_state(store, "recover_until"), soon + 1000, soon + 60000);
+    assert_refused(store, "pseudonyms");
+    assert_int_equal(call(store, "newer %" PRIu64, later), -1);
+    uint64_t before = test_redis_fingerprint(store->redis);
+    assert_int_equal(call(store, "newer %" PRIu64, later), -1);
+    assert_true(before == test_redis_fingerprint(store->redis)); /* nobody is told twice */
+    assert_int_equal(test_admit(store, 10), 0);
+    assert_int_equal(test_state(store, "waiting"), 5);
+    call(store, "ask me cli 100");
+    assert_true((uint64_t)test_state(store, "generation") > later);
+    assert_int_equal(test_state(store, "lost_generation"), (long long)later);
+    assert_int_equal(test_state(store, "waiting") + test_state(store, "active"), 0);
+    assert_int_equal(exists(store, "waiting") + exists(store, "active") + exists(store, "sessions"),
+                     0);
+    assert_int_equal(exists(store, "record") + exists(store, "events"), 0);
+    assert_int_equal(exists(store, "config") + exists(store, "ingest"), 2);
+    assert_int_equal(call(store, "begin %" PRIu64 " 9 9 1", generation), -1);
+    assert_int_equal(call(store, "begin %" PRIu64 " 9 9 1", later), 0);
+    assert_int_equal(call(store, "rows %" PRIu64 " 0 20 x 8 0 0 0 0", later), 20);
+    assert_int_equal(test_waiting_place(store, "x"), 8);
+    assert_int_equal(test_admit(store, 10), 0);
+    test_invariants(store->redis, &store->keys);
+}
+
+/* An operator has ended the recovery, and goes on with the copy. */
+static void an_operator_goes_on_with_the_copy(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1");
+    come_back(store, 3600000);
+    call(store, "newer %" PRIu64, generation + 100);
+    test_redis_ask(store->redis, "HSET %s recover_until 1 started 1",
+                   store->keys.names[TL_KEY_STATE]);
+    call(store, "newer %" PRIu64, generation + 100);
+    assert_int_equal(test_state(store, "recover_until"), 1);
+    assert_int_equal(test_admit(store, 10), 0);
+    assert_int_equal(test_state(store, "recover_until"), 0);
+    uint64_t before = test_redis_fingerprint(store->redis);
+    call(store, "newer %" PRIu64, generation + 100);
+    assert_true(before == test_redis_fingerprint(store->redis));
+    assert_refused(store, "old copy");
+}
+
 /* Of a part of the queue any place may be missing, and the totals are there. Nobody names another
  * generation, also where an operator gives it more time. */
 static void what_a_part_lacks_comes_back(void **state)
@@ -517,6 +577,8 @@ int main(void)
         cmocka_unit_test_setup(nobody_is_counted_twice, test_store_clean),
         cmocka_unit_test_setup(a_line_returns_once, test_store_clean),
         cmocka_unit_test_setup(an_old_copy_that_lacked_something_counts, test_store_clean),
+        cmocka_unit_test_setup(a_copy_from_before_another_generation_waits, test_store_clean),
+        cmocka_unit_test_setup(an_operator_goes_on_with_the_copy, test_store_clean),
         cmocka_unit_test_setup(what_a_part_lacks_comes_back, test_store_clean),
         cmocka_unit_test_setup(any_recovery_goes_on, test_store_clean),
     };

@@ -203,7 +203,7 @@ bool tl_lost_ahead(struct tl_lost *lost, uint64_t present, const struct tl_ticke
         lost->ahead_of = present;
         lost->ahead_ms = now_ms;
     }
-    return now_ms - lost->ahead_ms < NEWS_MS;
+    return tl_lost_recovering(lost) || now_ms - lost->ahead_ms < NEWS_MS;
 }
 
 uint32_t tl_lost_serial(const struct tl_lost *lost, tl_place place)

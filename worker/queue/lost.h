@@ -80,8 +80,9 @@ bool tl_lost_is(const struct tl_lost *lost, uint64_t generation);
 /* Can the place of this ticket come back, as far as this process knows? */
 bool tl_lost_may_return(const struct tl_lost *lost, const struct tl_ticket *ticket);
 /* Is the ticket of a generation after the present one? Another worker gave it, and the news of that
- * generation is on its way. False when the news did not come for some seconds: then the store's
- * clock was set back, and the ticket is of a generation before. */
+ * generation is on its way; or the store has come back from before that, and an operator may bring
+ * it back while the queue recovers. Else false when the news did not come for some seconds: then
+ * the store's clock was set back, and the ticket is of a generation before. */
 bool tl_lost_ahead(struct tl_lost *lost, uint64_t present, const struct tl_ticket *ticket,
                    int64_t now_ms);
 /* The serial that this place had before the loss, as far as this process knows; 0: none. */

@@ -12,7 +12,8 @@ local UNREACHED_MS = 1000     -- to look again, while no worker has come
 local DROPPED_MAX = 1000      -- visitors, in one step
 local HOLD_MS = 30000         -- by which each step of a restoration from the archive puts off the end of the recovery
 local OVER = '0'              -- in tl:{q}:lost: the visitor of this seq has gone
-local RETURNS = { back = true, asked = true, running = true } -- stages of the field `restore`: not all are back
+-- Stages of the field `restore`: not all are back.
+local RETURNS = { back = true, newer = true, asked = true, running = true }
 local WINDOW = settings.list({ 'recovery_window' })
 local OPENING = settings.list({ 'order', 'opens_at' })
 
@@ -295,6 +296,21 @@ function recovery.reopen(c)
     state.set(c, 'lost_by', '')
 end
 
+-- The line that is here was lost before, as a whole, and this is the generation that came then. What is here goes, as
+-- if the store had lost it now, and the archive is asked for that. No commit: nothing is left to tell.
+function recovery.start_over(c, generation)
+    local gone, window = { c.key.record }, recovery.window(c)
+    for _, each in ipairs(defs.KEY) do
+        local goes = each.whose == 'line' and each.name ~= 'config' and each.name ~= 'ingest' or each.whose == 'more'
+        if goes then gone[#gone + 1] = c.key[each.name] end
+    end
+    call('UNLINK', unpack(gone))
+    local fields = state.first_numbers(c, generation)
+    fields.restore, fields.lost_generation, fields.lost_by = 'asked', int(generation), recovery.NAMED_BY.archive
+    fields.recover_since, fields.recover_until = int(c.now), int(c.now + max(window, HOLD_MS))
+    state.create(c, fields)
+end
+
 -- The archive knows this generation, up to the seq `last`. Returns whether that is the lost one.
 function recovery.known(c, generation, last)
     open(c)
@@ -307,6 +323,13 @@ end
 function recovery.hold(c)
     open(c)
     state.set(c, 'recover_until', max(c.recover_until, c.now + HOLD_MS))
+end
+
+-- The same while an operator is to choose, unless that has ended it. Returns whether it has to be written.
+function recovery.hold_on(c)
+    local is_due = recovery.recovers(c) and c.recover_until < c.now + HOLD_MS / 2
+    if is_due then recovery.hold(c) end
+    return is_due
 end
 
 -- After how many ms the archive may begin: what workers remember comes first, because they may know more.

@@ -11,10 +11,11 @@
 local LANE, REASON, int = defs.LANE, defs.REASON, text.int
 local OLD_MS = 60000   -- a copy whose last event is older than that is an old one
 local COMES_MS = 10000 -- within which an archiver comes: without one there is nothing to wait for
-local STAGES = { ['^back$'] = 'back', ['^asked:back$'] = 'asked', ['^running:(%d+):'] = 'running' }
+local STAGES = { ['^back$'] = 'back', ['^newer:'] = 'newer', ['^asked:back$'] = 'asked',
+    ['^running:(%d+):'] = 'running' }
 local MAY_RETURN = { [REASON.expired] = true, [REASON.unclaimed] = true, [REASON.absent] = true }
 
--- How far it has come: back, asked or running; nil: there is nothing to bring back of this generation.
+-- How far it has come: back, newer, asked or running; nil: there is nothing to bring back of this generation.
 local function stage_of(generation, restore)
     for pattern, stage in pairs(STAGES) do
         local found = match(restore or '', pattern)

@@ -107,6 +107,14 @@ local function number_after(found, base)
     return base > found and base or found + state.BASE_GAP + base % 4294967296
 end
 
+-- Those of a new generation, which is later than this one. c: with now.
+function state.first_numbers(c, before)
+    local base = int(state.number_base(c.now))
+    local base_seq = int(base + draw.seqs_ahead(c, nil)) -- of a lost generation, too
+    return { generation = int(max(state.now_us(), before + 1)), incarnation = 1, seq = base_seq, base_seq = base_seq,
+        event = base, fence = base }
+end
+
 -- The replication id of the server names the history of its data: a start and the promotion of a replica make another
 -- one. It is looked up where the state names another id, and every 100 ms, because that costs as much as seven other
 -- commands. The memory of it cannot hide another history: it is gone after a start, and where the server took its data,

@@ -459,6 +459,30 @@ def test_somebody_reads_for_long(start, postgres):
         wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "2", PATIENCE, "the new queue is archived")
 
 
+def count(postgres, prefix):
+    return postgres.sql(f"SELECT count(*) FROM queue_entries WHERE visitor LIKE '{prefix}%'")
+
+
+def test_one_queue_is_refused(start, postgres):
+    """Somebody has locked the entries of one queue, or the changes of all: everything else is archived meanwhile."""
+    queues = {name: CALM | {"capacity": 1} for name in ("a", "b")}
+    system = start(queues, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    system.expect("lock timeout")
+    for name in queues:
+        join_many(system, 5, f"{name}0", name)
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "10", PATIENCE, "both are archived")
+    part = postgres.sql("SELECT generation_id FROM queue_generations JOIN queues USING (queue_id) WHERE name = 'a'")
+    for i, table in enumerate((f"queue_entries_{part}", "queue_changes"), 1):
+        with postgres.session(f"LOCK TABLE {table} IN SHARE MODE"):
+            for name in queues:
+                join_many(system, 5, f"{name}{i}", name)
+            wait_until(lambda i=i: count(postgres, f"b{i}") == "5", PATIENCE, "the other queue is archived")
+            assert count(postgres, "a1") == ("0" if i == 1 else "5")
+        wait_until(lambda: count(postgres, "a1") == "5", PATIENCE, "the queue is archived")
+    changes = "SELECT count(*) FROM queue_changes WHERE what = 'join'"
+    wait_until(lambda: postgres.sql(changes) == "6", PATIENCE, "the changes are there")
+
+
 def test_rehearsals_are_left_out(start, postgres):
     """The visitors of a rehearsal are invented: PostgreSQL hears nothing of them."""
     queues = {name: CALM | {"capacity": 1} for name in ("rehearsal-sale-0a1b2c", "sale")}

@@ -3,13 +3,16 @@
 one, or both are."""
 from __future__ import annotations
 
+import os
 import signal
+import time
+from pathlib import Path
 
 import pytest
 
 from admin import Admin
 from test_archive import agree, agree_open, join_many
-from test_archive_restore import CAPACITY, begin, field, hold_a_sale, is_restored, picture, prepared, totals
+from test_archive_restore import CAPACITY, begin, field, hold_a_sale, is_restored, lose, picture, prepared, totals
 from test_faults_clock import HOUR, Clock
 from waiting import PATIENCE, wait_until
 
@@ -121,6 +124,28 @@ def test_nobody_asks(start, postgres, tmp_path):
     agree(system, postgres)
 
 
+def cpu_seconds(program):
+    ticks = Path(f"/proc/{program.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
+def test_to_wait_for_an_operator_costs_nothing(start, postgres, tmp_path):
+    """The archiver looks now and then, although the record may not be read."""
+    system, clock = started(start, postgres, tmp_path, restore="manual")
+    hold_a_sale(system)
+    agree(system, postgres)
+    history = system.redis.history()
+    clock.set(HOUR)
+    join_many(system, 50, "w")
+    agree(system, postgres)
+    go_back(system, clock, history)
+    archiver = system.of("archiver")[0]
+    wait_until(lambda: "`tellerline restore` brings back" in archiver.text(), PATIENCE, "it says what to do")
+    used, began = cpu_seconds(archiver), time.monotonic()
+    wait_until(lambda: field(system, "restore") == "none:ended", PATIENCE, "nobody has asked")
+    assert (cpu_seconds(archiver) - used) / (time.monotonic() - began) < 0.2
+
+
 def test_nothing_is_missing(start, postgres, tmp_path):
     """Redis was away for an hour, and has everything: it goes on as soon as the archive has said so."""
     system, clock = started(start, postgres, tmp_path)
@@ -206,6 +231,71 @@ def test_the_line_was_drawn_before(start, postgres, tmp_path):
     wait_until(lambda: is_restored(system), 2 * PATIENCE, "the archive has brought them back")
     assert picture(system) == before
     system.store.command("HDEL", "tl:{sale}:state", "draw")  # it was invented
+
+
+def back_before_a_loss(system, postgres, clock):
+    """Redis lost everything, and the archive brought it back. Then Redis comes back from a copy of before. Returns who waits,
+    who is active, what was there before the copy came, and the generations of the copy and of then."""
+    system.expect("from before it lost the queue")
+    waiting, active = hold_a_sale(system)
+    agree(system, postgres)
+    old, history = int(field(system, "generation")), system.redis.history()
+    lose(system)
+    wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    wait_until(lambda: field(system, "recover_until") == "0", 2 * PATIENCE, "the recovery ends")
+    active.pop(0).complete()
+    wait_until(lambda: "v300" in dict(picture(system)[1]), PATIENCE, "the next is called")
+    join_many(system, 50, "w")
+    for visitor in waiting + active:
+        visitor.status()  # gets a ticket of this generation
+    wait_until(lambda: system.store.command("XLEN", system.key("sale", "record")) == 0, PATIENCE, "the archive knows all")
+    before, new = picture(system), int(field(system, "generation"))
+    go_back(system, clock, history)
+    wait_until(lambda: "as generation" in system.of("archiver")[0].text(), PATIENCE, "the operator is told")
+    assert int(field(system, "generation")) == old
+    assert system.numbers("sale")["active"] == CAPACITY
+    # Also when the window is over.
+    began = int(field(system, "recover_since"))
+    wait_until(lambda: int(field(system, "recover_until")) > began + 13000, PATIENCE, "nobody is called")
+    return waiting, active, before, (old, new)
+
+
+def test_a_copy_from_before_a_total_loss(start, postgres, tmp_path):
+    """The line that came after it is the true one. It comes back when an operator asks; its tickets wait until then."""
+    system, clock = started(start, postgres, tmp_path)
+    waiting, active, before, (_, new) = back_before_a_loss(system, postgres, clock)
+    for visitor in waiting + active:
+        wait_until(lambda visitor=visitor: visitor.client.get(f"{visitor.path}/status", visitor.ticket).status == 503, PATIENCE,
+                   "it is not known yet", again_on=OSError)
+    newcomer = system.join("sale")
+    done = system.ctl("restore", "sale")
+    assert done.returncode == 0 and "visitors came back" in done.stdout, done.stderr
+    assert picture(system) == before
+    assert int(field(system, "generation")) > new
+    for visitor in waiting:
+        assert visitor.status()["status"] == "waiting"
+    for visitor in active:
+        assert visitor.status()["status"] == "active"
+    assert newcomer.client.get(f"{newcomer.path}/status", newcomer.ticket).status == 409
+    wait_until(lambda: field(system, "recover_until") == "0", 2 * PATIENCE, "the recovery ends")
+    for visitor in active[:2]:
+        visitor.complete()
+    wait_until(lambda: all(visitor.is_active() for visitor in waiting), PATIENCE, "the next in the old order are called")
+
+
+def test_an_operator_wants_the_line_of_the_copy(start, postgres, tmp_path):
+    """It goes on, and is the one that comes back after the next loss."""
+    system, clock = started(start, postgres, tmp_path)
+    _, _, _, (old, _) = back_before_a_loss(system, postgres, clock)
+    assert system.ctl("queue", "recover", "sale", "--now").returncode == 0
+    wait_until(lambda: field(system, "recover_until") == "0", PATIENCE, "the recovery ends")
+    assert int(field(system, "generation")) == old
+    at_work(system)
+    wait_until(lambda: system.store.command("XLEN", system.key("sale", "record")) == 0, PATIENCE, "the archive knows all")
+    before = picture(system)
+    lose(system)
+    wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    assert picture(system) == before
 
 
 @pytest.mark.parametrize("older", ["redis", "postgres"])

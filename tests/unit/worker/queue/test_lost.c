@@ -393,6 +393,10 @@ static void a_later_generation_is_awaited_for_a_while(void **state)
     const struct tl_ticket next = {.generation = PRESENT + 1, .place = 1};
     assert_true(tl_lost_ahead(lost, PRESENT, &next, 15000));
     tl_lost_clear(lost);
+    lost = recovering(LOST);
+    assert_true(tl_lost_ahead(lost, PRESENT, &next, 5000));
+    assert_true(tl_lost_ahead(lost, PRESENT, &next, 90000)); /* it may come back */
+    tl_lost_clear(lost);
 }
 
 static struct tl_recovery drawn(enum tl_draw_phase phase)

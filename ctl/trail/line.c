@@ -83,6 +83,8 @@ static void count(struct tl_trail_line *line, const struct tl_trail_place *at, u
 {
     if (at->told && at->state == TL_TRAIL_ACTIVE)
         line->active += n;
+    if (at->state == TL_TRAIL_WAITS)
+        line->lanes[at->lane].waiting += n;
 }
 
 struct tl_trail_place *tl_trail_line_put(struct tl_trail_line *line, tl_place place,
@@ -184,7 +186,7 @@ static void read_rate(struct tl_trail_rules *rules, const char *detail)
 
 void tl_trail_rules_read(struct tl_trail_rules *rules, const char *detail, uint64_t leaf)
 {
-    char policy[24], order[24], weights[TL_LEAF_DETAIL_MAX];
+    char policy[24], order[24], weights[TL_LEAF_DETAIL_MAX], turns[TL_LEAF_DETAIL_MAX];
     uint64_t opens, capacity, overbook;
     *rules = (struct tl_trail_rules){.leaf = leaf};
     rules->known = value_of(detail, "policy", policy, sizeof(policy)) &&
@@ -196,6 +198,9 @@ void tl_trail_rules_read(struct tl_trail_rules *rules, const char *detail, uint6
         return;
     rules->drawn = value_of(detail, "order", order, sizeof(order)) && strcmp(order, "draw") == 0;
     rules->weighted = weights[0] != '\0';
+    (void)tl_weights_parse(weights, strlen(weights), &rules->weights);
+    if (value_of(detail, "turns", turns, sizeof(turns)))
+        tl_turns_continue(&rules->turns, turns);
     rules->shut = strcmp(rules->mode, "open") != 0 && strcmp(rules->mode, "draining") != 0;
     rules->bounded = strcmp(policy, "rate") != 0;
     rules->most = capacity + overbook;

@@ -5,6 +5,7 @@
 
 #include "common/archive/leaf.h"
 #include "common/line/placemap.h"
+#include "common/line/turns.h"
 
 enum tl_trail_state { TL_TRAIL_GONE, TL_TRAIL_WAITS, TL_TRAIL_ACTIVE };
 
@@ -24,6 +25,7 @@ struct tl_trail_line {
     struct {
         size_t *heap; /* indices, the lowest seq first; some no longer wait there */
         size_t n, capacity;
+        uint64_t waiting;
     } lanes[TL_LANES_MAX];
     uint64_t active; /* of those told */
 };
@@ -46,7 +48,7 @@ uint64_t tl_trail_line_settle(struct tl_trail_line *line);
 
 struct tl_trail_rules {
     bool known;
-    bool weighted; /* lanes have weights */
+    bool weighted; /* lanes have weights, also ones that cannot be read */
     bool drawn;    /* the order is that of a draw */
     bool shut;     /* the mode admits nobody */
     bool bounded;  /* at most `most` may be active */
@@ -54,6 +56,8 @@ struct tl_trail_rules {
     int64_t opens_ms;
     uint64_t per_window; /* admissions in any window of window_ms; 0: any number */
     int64_t window_ms;
+    struct tl_weights weights;
+    struct tl_turns turns; /* as they were then */
     char mode[24];
 };
 

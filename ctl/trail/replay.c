@@ -33,6 +33,14 @@ struct tl_replay {
     int64_t ms;     /* of the leaf before */
     uint64_t began; /* the first leaf since the last gap where the store began again, or NEVER */
     uint64_t highest, highest_before; /* seq that was given; before this event */
+    struct tl_turns turns;            /* of the lanes, under the weights of the last step */
+    uint64_t told_event;              /* of the last `begins` */
+    struct {
+        uint64_t n, of[TL_LANES_MAX];
+        int64_t ms;
+        tl_place last[TL_LANES_MAX];
+        uint64_t leaves[TL_LANES_MAX]; /* of these */
+    } step;                            /* the admissions of this event */
     struct tl_finding *findings;
     size_t n_findings, n_kept, capacity;
     struct tl_replay_result counts;
@@ -224,7 +232,7 @@ static void check_turn(struct tl_replay *replay, const struct tl_leaf *leaf)
         if (first == NULL || (each == lane && first->seq >= tl_place_seq(leaf->place)))
             continue;
         if (!first->told)
-            replay->counts.unprovable++;
+            replay->counts.unprovable += replay->rules.weights.n == 0; /* else by check_shares */
         else
             complain(replay, leaf->ms,
                      "admitted: place %s went before place %s, which waited since leaf %" PRIu64,
@@ -270,10 +278,54 @@ static void check_rate(struct tl_replay *replay, const struct tl_leaf *leaf)
     *time = replay->last_ms = leaf->ms;
 }
 
+/* Of how many admitted together each lane has its share depends on who waited before: on those who
+ * still do, and on them. */
+static void check_shares(struct tl_replay *replay)
+{
+    uint64_t sizes[TL_LANES_MAX], fair[TL_LANES_MAX] = {0};
+    if (replay->step.n > 0 && replay->rules.weights.n > 0) {
+        tl_turns_weigh(&replay->turns, &replay->rules.weights);
+        struct tl_turns turns = replay->turns;
+        replay->counts.unprovable += replay->telling ? replay->step.n : 0;
+        for (unsigned lane = 0; lane < TL_LANES_MAX; lane++)
+            sizes[lane] = replay->line.lanes[lane].waiting + replay->step.of[lane];
+        for (uint64_t i = 0; i < replay->step.n; i++) {
+            int lane = tl_turns_next(&turns, sizes);
+            turns.due[lane] += turns.strides[lane];
+            sizes[lane]--;
+            fair[lane]++;
+        }
+        for (unsigned lane = 0; lane < TL_LANES_MAX && !replay->telling; lane++) {
+            if (replay->step.of[lane] <= fair[lane])
+                continue;
+            replay->number = replay->step.leaves[lane];
+            complain(replay, replay->step.ms,
+                     "admitted: place %s, as number %" PRIu64 " of its lane at once, which had "
+                     "%" PRIu64 " of %" PRIu64 " turns by the weights of leaf %" PRIu64,
+                     show(replay->step.last[lane]).text, replay->step.of[lane], fair[lane],
+                     replay->step.n, replay->rules.leaf);
+        }
+        tl_turns_admitted(&replay->turns, replay->step.of);
+    }
+    memset(&replay->step, 0, sizeof(replay->step));
+}
+
+static void note_share(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    unsigned lane = tl_place_lane(leaf->place);
+    replay->step.n++;
+    replay->step.of[lane]++;
+    replay->step.ms = leaf->ms;
+    replay->step.last[lane] = leaf->place;
+    replay->step.leaves[lane] = replay->number;
+}
+
 static void change_rules(struct tl_replay *replay, const char *detail)
 {
     const struct tl_trail_rules before = replay->rules;
     tl_trail_rules_read(&replay->rules, detail, replay->number);
+    if (replay->event == replay->told_event)
+        replay->turns = replay->rules.turns; /* else they follow from what was told */
     if (before.per_window == replay->rules.per_window &&
         before.window_ms == replay->rules.window_ms)
         return;
@@ -292,6 +344,7 @@ static void admit(struct tl_replay *replay, const struct tl_leaf *leaf)
     check_turn(replay, leaf);
     check_rules(replay, leaf);
     check_rate(replay, leaf);
+    note_share(replay, leaf);
 }
 
 static void end(struct tl_replay *replay, const struct tl_leaf *leaf)
@@ -323,6 +376,7 @@ static void begin(struct tl_replay *replay, const struct tl_leaf *leaf)
     replay->began = NEVER;
     replay->counts.gaps += replay->has_line;
     replay->telling = true;
+    replay->told_event = leaf->event;
     tl_trail_line_doubt(&replay->line);
 }
 
@@ -337,6 +391,8 @@ static void finish(struct tl_replay *replay, const struct tl_leaf *leaf)
 
 void tl_replay_take(struct tl_replay *replay, uint64_t number, const struct tl_leaf *leaf)
 {
+    if (leaf->event != replay->event || leaf->kind != TL_NOTE_ADMITTED)
+        check_shares(replay);
     replay->number = number;
     if (leaf->event < replay->event)
         complain(replay, leaf->ms, "%s: step %" PRIu64 " comes after step %" PRIu64,
@@ -374,8 +430,9 @@ void tl_replay_take(struct tl_replay *replay, uint64_t number, const struct tl_l
         tl_trail_line_free(&replay->line); /* deleted */
 }
 
-struct tl_replay_result tl_replay_result(const struct tl_replay *replay)
+struct tl_replay_result tl_replay_result(struct tl_replay *replay)
 {
+    check_shares(replay);
     struct tl_replay_result result = replay->counts;
     result.findings = replay->findings;
     result.n_findings = replay->n_findings;

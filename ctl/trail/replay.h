@@ -33,7 +33,7 @@ struct tl_replay_result {
     uint64_t
         unprovable; /* admissions and ends of which a gap leaves open whether they were right */
 };
-/* What came of it. Borrowed, until the next leaf. */
-struct tl_replay_result tl_replay_result(const struct tl_replay *replay);
+/* What came of it, when no more of the last step follows. Borrowed, until the next leaf. */
+struct tl_replay_result tl_replay_result(struct tl_replay *replay);
 
 #endif

@@ -89,7 +89,40 @@ static void who_stood_before_goes_before(void **state)
     EXPECT(rules, "went before place 0:5", "2 101 entered 0 5 " A " -", "3 101 entered 1 6 " B " -",
            "4 102 admitted 1 6 " B " -");
     EXPECT(weights, "", "2 101 entered 0 5 " A " -", "3 101 entered 1 6 " B " -",
-           "4 102 admitted 1 6 " B " -");
+           "4 102 admitted 0 5 " A " -", "5 102 admitted 1 6 " B " -");
+}
+
+/* With 3 and 1 the turns are those of lanes 0, 1, 0, 0, 0, 1. */
+static void lanes_get_their_shares(void **state)
+{
+    (void)state;
+    char rules[256], turns[256];
+    snprintf(rules, sizeof(rules), RULES, "arrival", "open", 0, "3,1", 9);
+    snprintf(turns, sizeof(turns), RULES ";turns=3,1:3:1,0", "arrival", "open", 0, "3,1", 9);
+#define FOUR                                                                                       \
+    "2 101 entered 0 5 " A " -", "2 101 entered 0 6 " A " -", "2 101 entered 1 7 " A " -",         \
+        "2 101 entered 1 8 " A " -"
+    EXPECT(rules, "", FOUR, "3 102 admitted 0 5 " A " -", "3 102 admitted 1 7 " A " -",
+           "4 103 admitted 0 6 " A " -", "5 104 admitted 1 8 " A " -");
+    EXPECT(rules,
+           "place 1:7, as number 1 of its lane at once, which had 0 of 1 turns by the "
+           "weights of leaf 1",
+           FOUR, "3 102 admitted 1 7 " A " -");
+    EXPECT(rules, "place 1:8, as number 2 of its lane at once, which had 1 of 3 turns", FOUR,
+           "3 102 admitted 0 5 " A " -", "3 102 admitted 1 7 " A " -",
+           "3 102 admitted 1 8 " A " -");
+    EXPECT(rules, "place 0:6, as number 1 of its lane", FOUR, "3 102 admitted 0 5 " A " -",
+           "4 103 admitted 0 6 " A " -");
+    /* The turns that were told; an empty lane has none. */
+    EXPECT(turns, "", FOUR, "3 102 admitted 1 7 " A " -");
+    EXPECT(turns, "place 0:5, as number 1 of its lane", FOUR, "3 102 admitted 0 5 " A " -");
+    EXPECT(turns, "", "2 101 entered 0 5 " A " -", "3 102 admitted 0 5 " A " -");
+    /* Other weights make all turns due, and turns that are told later change nothing. */
+    EXPECT(turns, "place 1:7", FOUR,
+           "3 102 rules - - - policy=counter;order=arrival;mode=open;opens=0;weights=1,1;"
+           "rate=0/0+0;overbook=0;capacity=9;turns=1,1:1:1,0",
+           "4 103 admitted 1 7 " A " -");
+#undef FOUR
 }
 
 static void rules_are_kept(void **state)
@@ -220,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_that_is_right_passes),
         cmocka_unit_test(who_stood_before_goes_before),
+        cmocka_unit_test(lanes_get_their_shares),
         cmocka_unit_test(rules_are_kept),
         cmocka_unit_test(a_rate_is_kept),
         cmocka_unit_test(nobody_comes_from_nowhere),

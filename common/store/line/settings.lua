@@ -89,10 +89,10 @@ end
 ---- what the record tells
 
 local RULES = { 'policy', 'order', 'mode', 'opens_at', 'lane_weights', 'rate.admit', 'rate.every', 'rate.burst',
-    'overbook', 'capacity', 'capacity.min' }
+    'overbook', 'capacity', 'capacity.min', 'lanes' }
 
 -- Notes the rules by which visitors are admitted from here on, for the archive; with weights also how far the turns of
--- the lanes are. Damaged settings stop nobody here.
+-- the lanes are; and what the lanes are called. Damaged settings stop nobody here.
 function settings.note_rules(c)
     if not c.archive then return end
     local v = pcall_redis('HMGET', c.key.config, unpack(RULES))
@@ -103,6 +103,7 @@ function settings.note_rules(c)
         v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9],
         bounds.capacity and int(settings.capacity(bounds, c.capacity_now or found[1])) or '')
     if v[5] ~= '' then rules = rules .. ';turns=' .. (match(found[2] or '', '^[%d,]+:%d+:[%d,]+$') or '') end
+    if find(v[12], ',') then rules = rules .. ';lanes=' .. v[12] end
     if find(rules, '[^!-~]') then rules = 'damaged' end
     record.note(c, defs.NOTE.rules, 0, { sub(rules, 1, defs.RULES_MAX) }, {})
 end

@@ -42,6 +42,11 @@ def verify(path, *options) -> subprocess.CompletedProcess[str]:
     return run(BIN / "tellerline", "verify", "trail", *options, str(path))
 
 
+def verify_rows(system, path) -> subprocess.CompletedProcess[str]:
+    """Also that PostgreSQL has the places that ended as the trail says."""
+    return system.ctl("verify", "trail", str(path), "--archive")
+
+
 def key_of(system) -> str:
     done = system.ctl("trail", "key")
     assert done.returncode == 0, done.stderr
@@ -92,6 +97,8 @@ def test_a_sale_is_proved_and_changes_are_found(start, postgres, tmp_path):
     done = verify(path, "--key", key, "--since", str(older))
     assert done.returncode == 0 and TURN in done.stdout and "since the older checkpoint" in done.stdout, done.stdout + done.stderr
     assert "gap" not in done.stdout and "no key" not in done.stdout
+    done = verify_rows(system, path)
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "no key was given" in verify(path).stdout
 
     text = path.read_text()
@@ -131,6 +138,37 @@ def test_a_sale_is_proved_and_changes_are_found(start, postgres, tmp_path):
     assert verify(path, "--key", stranger).returncode == 1
 
 
+def test_rows_that_are_not_as_the_trail_says(start, postgres, tmp_path):
+    """Of places that ended: one that was altered, moved in time, removed or inserted is named."""
+    system = start({"sale": CALM | {"capacity": 3, "lanes": ["vip", "normal"], "default_lane": "normal"}}, archivers=1,
+                   prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    for visitor in [system.join("sale") for _ in range(8)]:
+        wait_until(visitor.is_active, PATIENCE, "the turn of each comes")
+        visitor.complete()
+    join_many(system, 5, "v")
+    agree(system, postgres)
+    path = export(system, tmp_path / "trail")
+    assert ";capacity=3;lanes=vip,normal" in path.read_text()
+    done = verify_rows(system, path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    seqs = [int(seq) for [seq] in postgres.rows("SELECT seq FROM queue_entries WHERE status = 'completed' ORDER BY seq")]
+    changes = ["SET status = 'left'", "SET admitted_at = admitted_at - interval '1 min'", "SET ended_at = ended_at - interval '1 h'",
+               "SET lane = 0", "SET joined_at = joined_at - interval '1 h'", "SET seq = 7"]
+    for change, seq in zip(changes, seqs):
+        postgres.sql(f"UPDATE queue_entries {change} WHERE seq = {seq}")
+    postgres.sql(f"DELETE FROM queue_entries WHERE seq = {seqs[6]}")
+    done = verify_rows(system, path)
+    found = done.stdout.splitlines()
+    assert done.returncode == 1 and len([line for line in found if line.startswith("number ")]) == 8, done.stdout + done.stderr
+    assert found[0].startswith("number 7: in the trail not there, in PostgreSQL completed at ")
+    assert found[1].startswith(f"number {seqs[0]}: in the trail completed at ") and " in PostgreSQL left at " in found[1]
+    assert found[6].endswith("in PostgreSQL not there") and found[7].startswith(f"number {seqs[6]}: ")
+    assert "8 violations" in done.stdout
+    join_many(system, 3, "later")
+    agree_open(system, postgres)
+    assert verify_rows(system, path).stdout == done.stdout
+
+
 def test_a_gap_is_told(start, postgres, tmp_path):
     """What is missing in the record is counted, and is no violation."""
     system = start({"sale": CALM | {"capacity": 3}}, archivers=1, prepare=admin_file,
@@ -147,6 +185,7 @@ def test_a_gap_is_told(start, postgres, tmp_path):
     wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'backlog'") == "1", PATIENCE, "the gap is recorded")
     wait_until(lambda: postgres.sql("SELECT bool_and(told_whole) FROM queue_generations") == "t", PATIENCE, "all are told")
     check_trail(postgres)
+    assert verify_rows(system, export(system, tmp_path / "trail")).returncode == 0
     done = verify(export(system, tmp_path / "trail"), "--key", key_of(system))
     assert done.returncode == 0 and "1 gap; of " in done.stdout and turn_of(done.stdout) in done.stdout, done.stdout + done.stderr
 
@@ -210,7 +249,7 @@ def test_other_rules(start, postgres, tmp_path, settings):
     system.set("sale", "capacity=5")
     wait_until(lambda: system.numbers("sale")["unclaimed"] == 100, PATIENCE, "none came")
     agree(system, postgres)
-    done = verify(export(system, tmp_path / "trail"))
+    done = verify_rows(system, export(system, tmp_path / "trail"))
     assert done.returncode == 0 and TURN in done.stdout and "100 admitted" in done.stdout, done.stdout + done.stderr
 
 
@@ -226,7 +265,7 @@ def test_a_line_that_was_changed_by_hand(start, postgres, tmp_path):
     system.set("sale", "capacity=6")
     wait_until(lambda: system.numbers("sale")["active"] == 6, PATIENCE, "all are active")
     agree(system, postgres)
-    done = verify(export(system, tmp_path / "trail"))
+    done = verify_rows(system, export(system, tmp_path / "trail"))
     assert done.returncode == 1 and done.stdout.count("belongs to another visitor") == 2, done.stdout + done.stderr
 
 
@@ -251,7 +290,7 @@ def test_the_store_forgets_its_end(start, postgres, tmp_path):
     system.set("sale", "capacity=5")
     wait_until(lambda: system.numbers("sale")["waiting"] == 0, PATIENCE, "all are active")
     agree_open(system, postgres)
-    done = verify(export(system, tmp_path / "trail"))
+    done = verify_rows(system, export(system, tmp_path / "trail"))
     assert done.returncode == 0 and " gap" in done.stdout and turn_of(done.stdout) in done.stdout, done.stdout + done.stderr
 
 
@@ -375,7 +414,7 @@ def test_a_capacity_that_is_steered(start, postgres, tmp_path):
     agree(system, postgres)
     system.store.command("HSET", system.key("sale", "config"), "mode", "open")
     assert ";mode=open;" in [leaf for leaf in check_trail(postgres) if " rules " in leaf][-1]
-    rules = {leaf.rsplit("=", 1)[1] for leaf in check_trail(postgres) if " rules " in leaf}
+    rules = {leaf.partition(";capacity=")[2].partition(";")[0] for leaf in check_trail(postgres) if " rules " in leaf}
     assert {"2", "6", "10"} <= rules
-    done = verify(export(system, tmp_path / "trail"))
+    done = verify_rows(system, export(system, tmp_path / "trail"))
     assert done.returncode == 0 and TURN in done.stdout, done.stdout + done.stderr

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from admin import Admin, admin_file
-from tellerline import BIN, CALM, System, run
+from tellerline import CALM, System
 from test_archive import agree
 from test_store_trouble import PROMPT
 from test_trail import TURN
@@ -25,7 +25,7 @@ def verified(system, queue, path):
     exported = system.ctl("trail", "export", queue)
     assert exported.returncode == 0, exported.stderr
     path.write_text(exported.stdout)
-    return run(BIN / "tellerline", "verify", "trail", str(path))
+    return system.ctl("verify", "trail", str(path), "--archive")
 
 
 def is_archived(system: System) -> bool:

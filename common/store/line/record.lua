@@ -80,11 +80,11 @@ function record.one(c, kind, detail, id, place)
     end
 end
 
--- The same of visitors. Copies the lists: they may be changed afterwards.
+-- The same of visitors; without any, spans are other numbers. Copies the lists: they may be changed afterwards.
 function record.note(c, kind, detail, ids, spans)
     if #ids == 1 and #spans == 2 then return record.one(c, kind, detail, ids[1], spans[1]) end
-    local all, ends = concat(ids, ' '),
-        #spans == 2 and pack_bytes('>I2I8BH', SPAN, spans[1], 205, spans[2]) or pack(spans)
+    local all, is_one = concat(ids, ' '), #ids > 0 and #spans == 2
+    local ends = is_one and pack_bytes('>I2I8BH', SPAN, spans[1], 205, spans[2]) or pack(spans)
     c.noted = c.noted + 1
     if not c.notes then
         c.notes = { pack_bytes(FIRST_LIST, BEGIN, c.generation, 207, c.event + 1, 207, c.now,

@@ -11,7 +11,8 @@
 void tl_trail_line_free(struct tl_trail_line *line)
 {
     for (unsigned lane = 0; lane < TL_LANES_MAX; lane++)
-        free(line->lanes[lane].heap);
+        for (unsigned told = 0; told < 2; told++)
+            free(line->lanes[lane].heaps[told].of);
     tl_placemap_clear(&line->by_seq);
     free(line->places);
     *line = (struct tl_trail_line){0};
@@ -40,39 +41,40 @@ static void swap(size_t *a, size_t *b)
 
 static void push(struct tl_trail_line *line, size_t index)
 {
-    unsigned lane = line->places[index].lane;
-    size_t at = line->lanes[lane].n++;
-    size_t *heap = line->lanes[lane].heap =
-        tl_xgrow(line->lanes[lane].heap, &line->lanes[lane].capacity, at + 1, sizeof(*heap));
-    heap[at] = index;
-    for (; at > 0 && line->places[heap[(at - 1) / 2]].seq > line->places[heap[at]].seq;
+    const struct tl_trail_place *places = line->places;
+    struct tl_trail_heap *heap = &line->lanes[places[index].lane].heaps[places[index].told];
+    size_t at = heap->n++;
+    heap->of = tl_xgrow(heap->of, &heap->capacity, heap->n, sizeof(*heap->of));
+    heap->of[at] = index;
+    for (; at > 0 && places[heap->of[(at - 1) / 2]].seq > places[heap->of[at]].seq;
          at = (at - 1) / 2)
-        swap(&heap[(at - 1) / 2], &heap[at]);
+        swap(&heap->of[(at - 1) / 2], &heap->of[at]);
 }
 
-static void pop(struct tl_trail_line *line, unsigned lane)
+static void pop(const struct tl_trail_line *line, struct tl_trail_heap *heap)
 {
-    size_t *heap = line->lanes[lane].heap, n = --line->lanes[lane].n, at = 0;
-    heap[0] = heap[n];
+    size_t *of = heap->of, n = --heap->n, at = 0;
+    of[0] = of[n];
     for (;;) {
         size_t least = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < n; child++)
-            if (line->places[heap[child]].seq < line->places[heap[least]].seq)
+            if (line->places[of[child]].seq < line->places[of[least]].seq)
                 least = child;
         if (least == at)
             return;
-        swap(&heap[at], &heap[least]);
+        swap(&of[at], &of[least]);
         at = least;
     }
 }
 
-const struct tl_trail_place *tl_trail_line_first(struct tl_trail_line *line, unsigned lane)
+const struct tl_trail_place *tl_trail_line_first(struct tl_trail_line *line, unsigned lane,
+                                                 bool told)
 {
-    while (line->lanes[lane].n > 0) {
-        const struct tl_trail_place *first = &line->places[line->lanes[lane].heap[0]];
-        if (first->state == TL_TRAIL_WAITS && first->lane == lane)
+    struct tl_trail_heap *heap = &line->lanes[lane].heaps[told];
+    for (; heap->n > 0; pop(line, heap)) {
+        const struct tl_trail_place *first = &line->places[heap->of[0]];
+        if (first->state == TL_TRAIL_WAITS && first->lane == lane && first->told == told)
             return first;
-        pop(line, lane);
     }
     return NULL;
 }
@@ -91,7 +93,8 @@ struct tl_trail_place *tl_trail_line_put(struct tl_trail_line *line, tl_place pl
                                          const char *who, enum tl_trail_state state, uint64_t leaf)
 {
     struct tl_trail_place *at = tl_trail_line_find(line, place);
-    bool is_new = at == NULL || at->state != TL_TRAIL_WAITS || at->lane != tl_place_lane(place);
+    bool is_new =
+        at == NULL || at->state != TL_TRAIL_WAITS || !at->told || at->lane != tl_place_lane(place);
     if (at != NULL) {
         count(line, at, UINT64_MAX); /* one less */
     } else {
@@ -116,13 +119,17 @@ void tl_trail_line_remove(struct tl_trail_line *line, struct tl_trail_place *at)
 {
     count(line, at, UINT64_MAX);
     at->state = TL_TRAIL_GONE;
-    tl_placemap_remove(&line->by_seq, at->seq, NULL);
 }
 
 void tl_trail_line_doubt(struct tl_trail_line *line)
 {
-    for (size_t i = 0; i < line->n; i++)
+    for (unsigned lane = 0; lane < TL_LANES_MAX; lane++)
+        line->lanes[lane].heaps[false].n = line->lanes[lane].heaps[true].n = 0;
+    for (size_t i = 0; i < line->n; i++) {
         line->places[i].told = false;
+        if (line->places[i].state == TL_TRAIL_WAITS)
+            push(line, i);
+    }
     line->active = 0;
 }
 

@@ -12,7 +12,7 @@ enum tl_trail_state { TL_TRAIL_GONE, TL_TRAIL_WAITS, TL_TRAIL_ACTIVE };
 struct tl_trail_place {
     uint64_t seq, leaf; /* leaf: the last one that changed it */
     unsigned char lane;
-    unsigned char state; /* enum tl_trail_state */
+    unsigned char state; /* enum tl_trail_state; who is gone stays: a seq is given once */
     bool told;           /* since the last gap began */
     char who[TL_LEAF_WHO_SIZE];
 };
@@ -23,8 +23,10 @@ struct tl_trail_line {
     size_t n, capacity;
     struct tl_placemap by_seq; /* seq -> index + 1 */
     struct {
-        size_t *heap; /* indices, the lowest seq first; some no longer wait there */
-        size_t n, capacity;
+        struct tl_trail_heap {
+            size_t *of; /* indices, the lowest seq first; some no longer wait there */
+            size_t n, capacity;
+        } heaps[2]; /* of those who were not told, and of those who were */
         uint64_t waiting;
     } lanes[TL_LANES_MAX];
     uint64_t active; /* of those told */
@@ -32,15 +34,16 @@ struct tl_trail_line {
 
 void tl_trail_line_free(struct tl_trail_line *line);
 tl_place tl_trail_place_of(const struct tl_trail_place *at);
-/* The visitor who waits or is active at the seq of this place; NULL: nobody. Valid until the next
- * put. */
+/* Who has the seq of this place, or had it last; NULL: it was not given. Valid until the next put.
+ */
 struct tl_trail_place *tl_trail_line_find(const struct tl_trail_line *line, tl_place place);
 /* Puts the visitor there, instead of who was there. */
 struct tl_trail_place *tl_trail_line_put(struct tl_trail_line *line, tl_place place,
                                          const char *who, enum tl_trail_state state, uint64_t leaf);
 void tl_trail_line_remove(struct tl_trail_line *line, struct tl_trail_place *at);
-/* The first who waits in this lane; NULL: nobody. */
-const struct tl_trail_place *tl_trail_line_first(struct tl_trail_line *line, unsigned lane);
+/* The first who waits in this lane, of those who were told, or not; NULL: nobody. */
+const struct tl_trail_place *tl_trail_line_first(struct tl_trail_line *line, unsigned lane,
+                                                 bool told);
 /* A gap: nobody is told. */
 void tl_trail_line_doubt(struct tl_trail_line *line);
 /* Removes those who were not told since. Returns how many. */

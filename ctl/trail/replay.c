@@ -33,6 +33,7 @@ struct tl_replay {
     int64_t ms;     /* of the leaf before */
     uint64_t began; /* the first leaf since the last gap where the store began again, or NEVER */
     uint64_t highest, highest_before; /* seq that was given; before this event */
+    uint64_t highest_told;            /* before the last `begins` */
     struct tl_turns turns;            /* of the lanes, under the weights of the last step */
     uint64_t told_event;              /* of the last `begins` */
     struct {
@@ -45,6 +46,7 @@ struct tl_replay {
     size_t n_findings, n_kept, capacity;
     struct tl_replay_result counts;
     uint64_t number; /* of this leaf */
+    bool in_doubt;   /* because of a gap nobody can know whether it is right */
 };
 
 static const uint64_t NEVER = UINT64_MAX;
@@ -123,48 +125,52 @@ static struct place_text show(tl_place place)
 
 /* ---- who is there ---- */
 
-/* The place of this leaf, which has to be known. NULL, with a finding or counted as unprovable,
- * when it is not. */
+/* A seq is given to one visitor, whatever was lost. */
+static void check_who(struct tl_replay *replay, const struct tl_leaf *leaf,
+                      const struct tl_trail_place *at)
+{
+    if (at != NULL && at->who[0] != '\0' && strcmp(at->who, leaf->who) != 0)
+        complain(replay, leaf->ms, "%s: place %s belongs to another visitor, by leaf %" PRIu64,
+                 tl_leaf_kind_name(leaf->kind), show(leaf->place).text, at->leaf);
+}
+
+/* The place of this leaf, which has to be there, as the trail told it last: while all are told
+ * again, that of who was not told yet may be out of date. NULL, with a finding or in doubt, when it
+ * is not there. */
 static struct tl_trail_place *known(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     struct tl_trail_place *at = tl_trail_line_find(&replay->line, leaf->place);
-    if (at == NULL && replay->telling) {
-        replay->counts.unprovable++;
-        return NULL;
-    }
-    if (at == NULL) {
+    bool is_there = at != NULL && at->state != TL_TRAIL_GONE;
+    check_who(replay, leaf, at);
+    if (replay->telling && !(is_there && at->told))
+        replay->in_doubt = true;
+    else if (!is_there)
         complain(replay, leaf->ms, "%s: place %s is not in the line, and not active",
                  tl_leaf_kind_name(leaf->kind), show(leaf->place).text);
-        return NULL;
-    }
-    if (at->who[0] != '\0' && strcmp(at->who, leaf->who) != 0)
-        complain(replay, leaf->ms, "%s: place %s belongs to another visitor, by leaf %" PRIu64,
-                 tl_leaf_kind_name(leaf->kind), show(leaf->place).text, at->leaf);
-    if (tl_trail_place_of(at) != leaf->place)
+    else if (tl_trail_place_of(at) != leaf->place)
         complain(replay, leaf->ms, "%s: place %s was %s since leaf %" PRIu64,
                  tl_leaf_kind_name(leaf->kind), show(leaf->place).text,
                  show(tl_trail_place_of(at)).text, at->leaf);
-    return at;
+    return is_there ? at : NULL;
 }
 
 static struct tl_trail_place *give(struct tl_replay *replay, const struct tl_leaf *leaf,
                                    tl_place place, enum tl_trail_state state)
 {
+    if (tl_place_seq(place) > replay->highest)
+        replay->highest = tl_place_seq(place);
     return tl_trail_line_put(&replay->line, place, leaf->who, state, replay->number);
 }
 
 static void enter(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
-    uint64_t seq = tl_place_seq(leaf->place);
     replay->counts.entered++;
     if (tl_trail_line_find(&replay->line, leaf->place) != NULL)
         complain(replay, leaf->ms, "entered: place %s was given before", show(leaf->place).text);
-    else if (seq <= replay->highest_before)
+    else if (tl_place_seq(leaf->place) <= replay->highest_before)
         complain(replay, leaf->ms,
                  "entered: place %s comes after place %" PRIu64 ", which was given before",
                  show(leaf->place).text, replay->highest_before);
-    if (seq > replay->highest)
-        replay->highest = seq;
     give(replay, leaf, leaf->place, TL_TRAIL_WAITS);
 }
 
@@ -172,13 +178,21 @@ static void enter(struct tl_replay *replay, const struct tl_leaf *leaf)
 static void tell(struct tl_replay *replay, const struct tl_leaf *leaf, enum tl_trail_state state)
 {
     const struct tl_trail_place *at = tl_trail_line_find(&replay->line, leaf->place);
-    if (leaf->kind != TL_NOTE_RESTORED && !replay->telling)
-        complain(replay, leaf->ms, "%s: nobody is told at this time",
-                 tl_leaf_kind_name(leaf->kind));
-    replay->counts.restored += leaf->kind == TL_NOTE_RESTORED;
-    if (at != NULL && at->who[0] != '\0' && strcmp(at->who, leaf->who) != 0)
-        complain(replay, leaf->ms, "%s: place %s belongs to another visitor, by leaf %" PRIu64,
-                 tl_leaf_kind_name(leaf->kind), show(leaf->place).text, at->leaf);
+    const char *kind = tl_leaf_kind_name(leaf->kind);
+    bool is_back = leaf->kind == TL_NOTE_RESTORED;
+    bool is_same = at != NULL && at->state == state && tl_trail_place_of(at) == leaf->place;
+    bool is_new = at == NULL && state == TL_TRAIL_WAITS &&
+                  tl_place_seq(leaf->place) > replay->highest_told; /* came in the gap */
+    check_who(replay, leaf, at);
+    if (is_back)
+        replay->counts.restored++;
+    else if (!replay->telling)
+        complain(replay, leaf->ms, "%s: nobody is told at this time", kind);
+    else if (!is_same && at != NULL && at->told && at->state != TL_TRAIL_GONE)
+        complain(replay, leaf->ms, "%s: place %s was told otherwise by leaf %" PRIu64, kind,
+                 show(leaf->place).text, at->leaf);
+    else if (!is_same && !is_new && replay->has_line)
+        replay->in_doubt = true; /* an admission or an end that was not told, or did not last */
     give(replay, leaf, leaf->place, state);
 }
 
@@ -209,7 +223,7 @@ static void move(struct tl_replay *replay, const struct tl_leaf *leaf)
     tl_place to = tl_leaf_place(leaf->detail);
     struct tl_trail_place *at = known(replay, leaf);
     check_move(replay, leaf, to);
-    if (at != NULL && at->state != TL_TRAIL_WAITS)
+    if (at != NULL && at->told && at->state != TL_TRAIL_WAITS)
         complain(replay, leaf->ms, "%s: place %s does not wait", tl_leaf_kind_name(leaf->kind),
                  show(leaf->place).text);
     if (at != NULL)
@@ -228,15 +242,16 @@ static void check_turn(struct tl_replay *replay, const struct tl_leaf *leaf)
     unsigned lane = tl_place_lane(leaf->place);
     unsigned from = replay->rules.known && !replay->rules.weighted ? 0 : lane;
     for (unsigned each = from; each <= lane; each++) {
-        const struct tl_trail_place *first = tl_trail_line_first(&replay->line, each);
-        if (first == NULL || (each == lane && first->seq >= tl_place_seq(leaf->place)))
+        uint64_t before = each < lane ? UINT64_MAX : tl_place_seq(leaf->place);
+        const struct tl_trail_place *first = tl_trail_line_first(&replay->line, each, false);
+        if (first != NULL && first->seq < before)
+            replay->in_doubt = true;
+        first = tl_trail_line_first(&replay->line, each, true);
+        if (first == NULL || first->seq >= before)
             continue;
-        if (!first->told)
-            replay->counts.unprovable += replay->rules.weights.n == 0; /* else by check_shares */
-        else
-            complain(replay, leaf->ms,
-                     "admitted: place %s went before place %s, which waited since leaf %" PRIu64,
-                     show(leaf->place).text, show(tl_trail_place_of(first)).text, first->leaf);
+        complain(replay, leaf->ms,
+                 "admitted: place %s went before place %s, which waited since leaf %" PRIu64,
+                 show(leaf->place).text, show(tl_trail_place_of(first)).text, first->leaf);
         return;
     }
 }
@@ -286,7 +301,6 @@ static void check_shares(struct tl_replay *replay)
     if (replay->step.n > 0 && replay->rules.weights.n > 0) {
         tl_turns_weigh(&replay->turns, &replay->rules.weights);
         struct tl_turns turns = replay->turns;
-        replay->counts.unprovable += replay->telling ? replay->step.n : 0;
         for (unsigned lane = 0; lane < TL_LANES_MAX; lane++)
             sizes[lane] = replay->line.lanes[lane].waiting + replay->step.of[lane];
         for (uint64_t i = 0; i < replay->step.n; i++) {
@@ -313,6 +327,7 @@ static void check_shares(struct tl_replay *replay)
 static void note_share(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     unsigned lane = tl_place_lane(leaf->place);
+    replay->in_doubt = replay->in_doubt || (replay->telling && replay->rules.weights.n > 0);
     replay->step.n++;
     replay->step.of[lane]++;
     replay->step.ms = leaf->ms;
@@ -337,7 +352,7 @@ static void admit(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     struct tl_trail_place *at = known(replay, leaf);
     replay->counts.admitted++;
-    if (at != NULL && at->state == TL_TRAIL_ACTIVE)
+    if (at != NULL && at->told && at->state == TL_TRAIL_ACTIVE)
         complain(replay, leaf->ms, "admitted: place %s is active since leaf %" PRIu64,
                  show(leaf->place).text, at->leaf);
     give(replay, leaf, leaf->place, TL_TRAIL_ACTIVE);
@@ -377,6 +392,7 @@ static void begin(struct tl_replay *replay, const struct tl_leaf *leaf)
     replay->counts.gaps += replay->has_line;
     replay->telling = true;
     replay->told_event = leaf->event;
+    replay->highest_told = replay->highest;
     tl_trail_line_doubt(&replay->line);
 }
 
@@ -394,6 +410,7 @@ void tl_replay_take(struct tl_replay *replay, uint64_t number, const struct tl_l
     if (leaf->event != replay->event || leaf->kind != TL_NOTE_ADMITTED)
         check_shares(replay);
     replay->number = number;
+    replay->in_doubt = false;
     if (leaf->event < replay->event)
         complain(replay, leaf->ms, "%s: step %" PRIu64 " comes after step %" PRIu64,
                  tl_leaf_kind_name(leaf->kind), leaf->event, replay->event);
@@ -428,6 +445,7 @@ void tl_replay_take(struct tl_replay *replay, uint64_t number, const struct tl_l
         change_rules(replay, leaf->detail);
     else
         tl_trail_line_free(&replay->line); /* deleted */
+    replay->counts.unprovable += replay->in_doubt;
 }
 
 struct tl_replay_result tl_replay_result(struct tl_replay *replay)

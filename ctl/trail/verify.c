@@ -149,7 +149,7 @@ static bool check_since(struct verification *self, const char *path,
 static void check_line(struct verification *self)
 {
     struct tl_replay_result result = tl_replay_result(self->replay);
-    for (size_t i = 0; i < result.n_kept && i < SHOWN; i++) {
+    for (size_t i = 0; i < result.n_findings && i < SHOWN; i++) {
         char time[40];
         tl_time_format(result.findings[i].ms, time, sizeof(time));
         printf("leaf %" PRIu64 ", %s, %s\n", result.findings[i].leaf, time,

@@ -8,6 +8,8 @@
 #include "ctl/trail/line.h"
 #include "lab/memory.h"
 
+#define NUMBER_MAX (UINT64_C(1) << 53)
+
 void tl_trail_line_free(struct tl_trail_line *line)
 {
     for (unsigned lane = 0; lane < TL_LANES_MAX; lane++)
@@ -165,53 +167,66 @@ static bool value_of(const char *detail, const char *name, char *value, size_t s
     return false;
 }
 
+static bool read_number(const char *text, uint64_t *number)
+{
+    return tl_number_parse(text, number, &(struct tl_error){0}) && *number <= NUMBER_MAX;
+}
+
 /* "": 0. */
 static bool number_of(const char *detail, const char *name, uint64_t *number)
 {
     char text[24];
     *number = 0;
     return value_of(detail, name, text, sizeof(text)) &&
-           (text[0] == '\0' || tl_number_parse(text, number, &(struct tl_error){0}));
+           (text[0] == '\0' || read_number(text, number));
 }
 
 /* ADMIT/EVERY+BURST */
-static void read_rate(struct tl_trail_rules *rules, const char *detail)
+static bool read_rate(struct tl_trail_rules *rules, const char *detail)
 {
     char text[64], *every, *burst;
     uint64_t admit, ms, more = 0;
     if (!value_of(detail, "rate", text, sizeof(text)) || (every = strchr(text, '/')) == NULL ||
         (burst = strchr(every, '+')) == NULL)
-        return;
+        return false;
     *every++ = *burst++ = '\0';
-    struct tl_error err;
-    if (!tl_number_parse(text, &admit, &err) || !tl_number_parse(every, &ms, &err) ||
-        (*burst != '\0' && !tl_number_parse(burst, &more, &err)))
-        return;
-    rules->per_window = admit > 0 ? admit + more : 0;
+    if (!read_number(text, &admit) || !read_number(every, &ms) ||
+        (*burst != '\0' && !read_number(burst, &more)) || admit == 0 || ms == 0)
+        return false;
+    rules->per_window = admit + more;
     rules->window_ms = (int64_t)ms;
+    return true;
+}
+
+static bool read_weights(struct tl_trail_rules *rules, const char *detail)
+{
+    char text[TL_LEAF_DETAIL_MAX];
+    if (!value_of(detail, "weights", text, sizeof(text)))
+        return false;
+    rules->weighted = text[0] != '\0';
+    return tl_weights_parse(text, strlen(text), &rules->weights) == TL_WEIGHTS_GOOD;
 }
 
 void tl_trail_rules_read(struct tl_trail_rules *rules, const char *detail, uint64_t leaf)
 {
-    char policy[24], order[24], weights[TL_LEAF_DETAIL_MAX], turns[TL_LEAF_DETAIL_MAX];
+    char policy[24] = "", order[24] = "", turns[TL_LEAF_DETAIL_MAX];
     uint64_t opens, capacity, overbook;
     *rules = (struct tl_trail_rules){.leaf = leaf};
     rules->known = value_of(detail, "policy", policy, sizeof(policy)) &&
+                   value_of(detail, "order", order, sizeof(order)) &&
                    value_of(detail, "mode", rules->mode, sizeof(rules->mode)) &&
-                   value_of(detail, "weights", weights, sizeof(weights)) &&
                    number_of(detail, "opens", &opens) && number_of(detail, "capacity", &capacity) &&
-                   number_of(detail, "overbook", &overbook);
-    if (!rules->known)
+                   number_of(detail, "overbook", &overbook) && read_weights(rules, detail) &&
+                   (strcmp(policy, "counter") == 0 || read_rate(rules, detail));
+    if (!rules->known) {
+        *rules = (struct tl_trail_rules){.leaf = leaf};
         return;
-    rules->drawn = value_of(detail, "order", order, sizeof(order)) && strcmp(order, "draw") == 0;
-    rules->weighted = weights[0] != '\0';
-    (void)tl_weights_parse(weights, strlen(weights), &rules->weights);
+    }
+    rules->drawn = strcmp(order, "draw") == 0;
     if (value_of(detail, "turns", turns, sizeof(turns)))
         tl_turns_continue(&rules->turns, turns);
     rules->shut = strcmp(rules->mode, "open") != 0 && strcmp(rules->mode, "draining") != 0;
     rules->bounded = strcmp(policy, "rate") != 0;
     rules->most = capacity + overbook;
-    if (strcmp(policy, "counter") != 0)
-        read_rate(rules, detail);
     rules->opens_ms = (int64_t)opens;
 }

@@ -50,11 +50,11 @@ void tl_trail_line_doubt(struct tl_trail_line *line);
 uint64_t tl_trail_line_settle(struct tl_trail_line *line);
 
 struct tl_trail_rules {
-    bool known;
-    bool weighted; /* lanes have weights, also ones that cannot be read */
-    bool drawn;    /* the order is that of a draw */
-    bool shut;     /* the mode admits nobody */
-    bool bounded;  /* at most `most` may be active */
+    bool known; /* each of them can be read */
+    bool weighted;
+    bool drawn;   /* the order is that of a draw */
+    bool shut;    /* the mode admits nobody */
+    bool bounded; /* at most `most` may be active */
     uint64_t most, leaf;
     int64_t opens_ms;
     uint64_t per_window; /* admissions in any window of window_ms; 0: any number */

@@ -12,8 +12,7 @@
 #include "lab/memory.h"
 
 enum {
-    PER_WINDOW = 10000000, /* admissions; where a rate allows more, it is not checked */
-    EXCUSED_MS = 60000,    /* a gap is told so soon after it is found */
+    EXCUSED_MS = 60000, /* a gap is told so soon after it is found */
     /* No queue has as many events between two leaves; where the store begins again after a loss,
      * the numbers go on far beyond (docs/contributors/wire-format.md, incarnations). */
     EVENTS = 1000,
@@ -28,9 +27,8 @@ struct tl_replay {
     bool telling;  /* from `begins` to `all`: those who were not told yet may have ended */
     bool has_line; /* everybody was told once */
     bool deleted;
-    int64_t *times; /* of the last admissions, rules.per_window of them, in turn */
-    uint64_t n_times;
-    int64_t last_ms;
+    int64_t *times;                         /* of admissions */
+    size_t n_times, times_capacity, steady; /* steady: the first under this rate and clock */
     uint64_t event;
     int64_t ms;     /* of the leaf before */
     uint64_t began; /* the first leaf since the last gap where the store began again, or NEVER */
@@ -262,6 +260,8 @@ static void check_rules(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     const struct tl_trail_rules *rules = &replay->rules;
     uint64_t active = replay->line.active;
+    if (!rules->known || (rules->bounded && replay->telling))
+        replay->in_doubt = true; /* who is active is not known */
     if (!rules->known)
         return;
     if (rules->shut)
@@ -277,22 +277,27 @@ static void check_rules(struct tl_replay *replay, const struct tl_leaf *leaf)
                  show(leaf->place).text, active, rules->most, rules->leaf);
 }
 
+/* Windows in which the rate was changed, or the clock went back, are in doubt: the store keeps no
+ * rate over them that a reader could tell. */
 static void check_rate(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     const struct tl_trail_rules *rules = &replay->rules;
-    if (rules->per_window == 0 || rules->per_window > PER_WINDOW)
+    size_t n = replay->n_times++;
+    replay->times = tl_xgrow(replay->times, &replay->times_capacity, n + 1, sizeof(*replay->times));
+    replay->times[n] = leaf->ms;
+    if (n > 0 && leaf->ms < replay->times[n - 1])
+        replay->steady = n;
+    if (rules->per_window == 0 || n < rules->per_window)
         return;
-    if (replay->times == NULL || leaf->ms < replay->last_ms) { /* the clock went back */
-        free(replay->times);
-        replay->times = tl_xalloc(rules->per_window, sizeof(*replay->times));
-        replay->n_times = 0;
-    }
-    int64_t *time = &replay->times[replay->n_times++ % rules->per_window];
-    if (replay->n_times > rules->per_window && leaf->ms - *time < rules->window_ms)
+    int64_t passed_ms = leaf->ms - replay->times[n - rules->per_window];
+    if (passed_ms >= rules->window_ms)
+        return;
+    if (n - rules->per_window < replay->steady)
+        replay->in_doubt = true;
+    else
         complain(replay, 0,
                  "admitted: place %s, as number %" PRIu64 " in %" PRId64 " ms, by leaf %" PRIu64,
-                 show(leaf->place).text, rules->per_window + 1, leaf->ms - *time, rules->leaf);
-    *time = replay->last_ms = leaf->ms;
+                 show(leaf->place).text, rules->per_window + 1, passed_ms, rules->leaf);
 }
 
 /* Of how many admitted together each lane has its share depends on who waited before: on those who
@@ -342,11 +347,9 @@ static void change_rules(struct tl_replay *replay, const char *detail)
     tl_trail_rules_read(&replay->rules, detail, replay->number);
     if (replay->event == replay->told_event)
         replay->turns = replay->rules.turns; /* else they follow from what was told */
-    if (before.per_window == replay->rules.per_window &&
-        before.window_ms == replay->rules.window_ms)
-        return;
-    free(replay->times);
-    replay->times = NULL;
+    if (before.per_window != replay->rules.per_window ||
+        before.window_ms != replay->rules.window_ms)
+        replay->steady = replay->n_times;
 }
 
 static void admit(struct tl_replay *replay, const struct tl_leaf *leaf)

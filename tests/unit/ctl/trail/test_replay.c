@@ -164,6 +164,49 @@ static void a_rate_is_kept(void **state)
     EXPECT(rules, "as number 3 in 99 ms", "2 100 entered 0 5 " A " -", "2 100 entered 0 6 " A " -",
            "2 100 entered 0 7 " A " -", "3 101 admitted 0 5 " A " -", "4 150 admitted 0 6 " A " -",
            "5 200 admitted 0 7 " A " -");
+    /* Without a window that has one rate and one clock, nobody can know. */
+#define OTHER(n)                                                                                   \
+    " rules - - - policy=both;order=arrival;mode=open;opens=0;weights=;rate=1/100+" #n             \
+    ";overbook=0;capacity=9"
+#define THREE "2 100 entered 0 5 " A " -", "2 100 entered 0 6 " A " -", "2 100 entered 0 7 " A " -"
+    DOUBTS(rules, 1, THREE, "3 150 admitted 0 5 " A " -", "4 151 admitted 0 6 " A " -",
+           "5 149 admitted 0 7 " A " -");
+    DOUBTS(rules, 2, THREE, "3 150 admitted 0 5 " A " -", "4 151" OTHER(0),
+           "5 152 admitted 0 6 " A " -", "6 153" OTHER(1), "7 154 admitted 0 7 " A " -");
+    DOUBTS(rules, 0, THREE, "3 150 admitted 0 5 " A " -", "4 151" OTHER(1),
+           "5 152 admitted 0 6 " A " -", "6 250 admitted 0 7 " A " -");
+    EXPECT(rules, "as number 2 in 99 ms", THREE, "3 151" OTHER(0), "4 152 admitted 0 5 " A " -",
+           "5 251 admitted 0 6 " A " -");
+#undef OTHER
+#undef THREE
+}
+
+/* Rules that cannot be read, and a capacity while it is not known who is active. */
+static void what_nothing_tells_is_in_doubt(void **state)
+{
+    static const char *const damaged[] = {
+        "rules - - - damaged",
+        "rules - - - -",
+        "rules - - - policy=rate;order=arrival;mode=open;opens=0;weights=;rate=/+0;overbook=0;"
+        "capacity=9",
+        "rules - - - policy=both;order=arrival;mode=open;opens=0;weights=;rate=0/100+0;overbook=0;"
+        "capacity=9",
+        "rules - - - policy=counter;mode=open;opens=0;weights=;rate=0/0+0;overbook=0;capacity=9",
+        "rules - - - policy=counter;order=arrival;mode=open;opens=0;weights=0,1;rate=0/0+0;"
+        "overbook=0;capacity=9",
+        "rules - - - policy=counter;order=arrival;mode=open;opens=99999999999999999;weights=;"
+        "rate=0/0+0;overbook=0;capacity=9"};
+    (void)state;
+    char rules[256];
+    for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++)
+        DOUBTS(damaged[i], 1, "2 101 entered 0 5 " A " -", "3 102 admitted 0 5 " A " -");
+    snprintf(rules, sizeof(rules), RULES, "arrival", "open", 0, "", 1);
+    DOUBTS(rules, 1, "2 101 entered 0 5 " A " -", "3 102 entered 0 6 " B " -",
+           "4 103 admitted 0 5 " A " -", "5 104 begins - - - corrected:0:104",
+           "6 105 waits 0 6 " B " -", "7 106 admitted 0 6 " B " -");
+    EXPECT(rules, "as number 2 of at most 1", "2 101 entered 0 5 " A " -",
+           "3 102 entered 0 6 " B " -", "4 103 begins - - - corrected:0:104",
+           "6 105 waits 0 6 " B " -", "6 105 stays 0 5 " A " -", "7 106 admitted 0 6 " B " -");
 }
 
 static void nobody_comes_from_nowhere(void **state)
@@ -391,6 +434,7 @@ int main(void)
         cmocka_unit_test(lanes_get_their_shares),
         cmocka_unit_test(rules_are_kept),
         cmocka_unit_test(a_rate_is_kept),
+        cmocka_unit_test(what_nothing_tells_is_in_doubt),
         cmocka_unit_test(nobody_comes_from_nowhere),
         cmocka_unit_test(nobody_jumps_the_queue),
         cmocka_unit_test(a_gap_excuses_what_it_caused),

@@ -102,14 +102,15 @@ struct tl_trail_place *tl_trail_line_put(struct tl_trail_line *line, tl_place pl
     } else {
         line->places = tl_xgrow(line->places, &line->capacity, line->n + 1, sizeof(*at));
         at = &line->places[line->n++];
+        *at = (struct tl_trail_place){0};
         if (!tl_placemap_put(&line->by_seq, tl_place_seq(place), line->n))
             tl_no_memory();
     }
-    *at = (struct tl_trail_place){.seq = tl_place_seq(place),
-                                  .leaf = leaf,
-                                  .lane = (unsigned char)tl_place_lane(place),
-                                  .state = (unsigned char)state,
-                                  .told = true};
+    at->seq = tl_place_seq(place);
+    at->leaf = leaf;
+    at->lane = (unsigned char)tl_place_lane(place);
+    at->state = (unsigned char)state;
+    at->told = true;
     snprintf(at->who, sizeof(at->who), "%s", who);
     count(line, at, 1);
     if (state == TL_TRAIL_WAITS && is_new)
@@ -222,7 +223,7 @@ void tl_trail_rules_read(struct tl_trail_rules *rules, const char *detail, uint6
         *rules = (struct tl_trail_rules){.leaf = leaf};
         return;
     }
-    rules->drawn = strcmp(order, "draw") == 0;
+    rules->drawn = strcmp(order, "draw") == 0 && opens > 0;
     if (value_of(detail, "turns", turns, sizeof(turns)))
         tl_turns_continue(&rules->turns, turns);
     rules->shut = strcmp(rules->mode, "open") != 0 && strcmp(rules->mode, "draining") != 0;

@@ -11,9 +11,11 @@ enum tl_trail_state { TL_TRAIL_GONE, TL_TRAIL_WAITS, TL_TRAIL_ACTIVE };
 
 struct tl_trail_place {
     uint64_t seq, leaf; /* leaf: the last one that changed it */
+    int64_t since_ms;   /* that it has this seq, as far as is known; 0: since now */
     unsigned char lane;
     unsigned char state; /* enum tl_trail_state; who is gone stays: a seq is given once */
     bool told;           /* since the last gap began */
+    bool drawn;          /* by the draw it got this seq */
     char who[TL_LEAF_WHO_SIZE];
 };
 

@@ -33,6 +33,7 @@ struct tl_replay {
     int64_t ms;     /* of the leaf before */
     uint64_t began; /* the first leaf since the last gap where the store began again, or NEVER */
     uint64_t highest, highest_before; /* seq that was given; before this event */
+    int64_t drawn_ms;                 /* the first opening with a draw that has come, or 0 */
     uint64_t highest_told;            /* before the last `begins` */
     struct tl_turns turns;            /* of the lanes, under the weights of the last step */
     uint64_t told_event;              /* of the last `begins` */
@@ -158,7 +159,10 @@ static struct tl_trail_place *give(struct tl_replay *replay, const struct tl_lea
 {
     if (tl_place_seq(place) > replay->highest)
         replay->highest = tl_place_seq(place);
-    return tl_trail_line_put(&replay->line, place, leaf->who, state, replay->number);
+    struct tl_trail_place *at =
+        tl_trail_line_put(&replay->line, place, leaf->who, state, replay->number);
+    at->since_ms = at->since_ms > 0 ? at->since_ms : leaf->ms;
+    return at;
 }
 
 static void enter(struct tl_replay *replay, const struct tl_leaf *leaf)
@@ -195,9 +199,10 @@ static void tell(struct tl_replay *replay, const struct tl_leaf *leaf, enum tl_t
     give(replay, leaf, leaf->place, state);
 }
 
-/* A lane is changed with the same seq; a draw gives a seq behind all before it, in the same lane.
- */
-static void check_move(struct tl_replay *replay, const struct tl_leaf *leaf, tl_place to)
+/* A lane is changed with the same seq; a draw gives a seq behind all before it, in the same lane,
+ * once and not before the opening. */
+static void check_move(struct tl_replay *replay, const struct tl_leaf *leaf,
+                       const struct tl_trail_place *at, tl_place to)
 {
     uint64_t before = tl_place_seq(leaf->place), after = tl_place_seq(to);
     const char *kind = tl_leaf_kind_name(leaf->kind);
@@ -214,6 +219,12 @@ static void check_move(struct tl_replay *replay, const struct tl_leaf *leaf, tl_
                 : after != before)
         complain(replay, NEVER, "%s: place %s cannot become place %s", kind, show(leaf->place).text,
                  show(to).text);
+    else if (is_draw && at != NULL && at->drawn)
+        complain(replay, 0, "drawn: place %s was drawn by leaf %" PRIu64, show(leaf->place).text,
+                 at->leaf);
+    else if (is_draw && leaf->ms < replay->rules.opens_ms)
+        complain(replay, replay->rules.leaf, "drawn: place %s, before the opening",
+                 show(leaf->place).text);
     else if (is_draw && tl_trail_line_find(&replay->line, to) != NULL)
         complain(replay, 0, "drawn: place %s was given before", show(to).text);
 }
@@ -222,15 +233,17 @@ static void move(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     tl_place to = tl_leaf_place(leaf->detail);
     struct tl_trail_place *at = known(replay, leaf);
-    check_move(replay, leaf, to);
+    check_move(replay, leaf, at, to);
     if (at != NULL && at->told && at->state != TL_TRAIL_WAITS)
         complain(replay, at->leaf, "%s: place %s does not wait", tl_leaf_kind_name(leaf->kind),
                  show(leaf->place).text);
     if (at != NULL)
         tl_trail_line_remove(&replay->line, at);
     struct tl_trail_place *moved = to != 0 ? give(replay, leaf, to, TL_TRAIL_WAITS) : NULL;
-    if (moved != NULL && leaf->kind == TL_NOTE_DRAWN)
+    if (moved != NULL && leaf->kind == TL_NOTE_DRAWN) {
+        moved->drawn = true;
         moved->who[0] = '\0'; /* of another seq it would be another text */
+    }
 }
 
 /* ---- admissions ---- */
@@ -359,6 +372,8 @@ static void admit(struct tl_replay *replay, const struct tl_leaf *leaf)
     if (at != NULL && at->told && at->state == TL_TRAIL_ACTIVE)
         complain(replay, at->leaf, "admitted: place %s is active since leaf %" PRIu64,
                  show(leaf->place).text, at->leaf);
+    if (at != NULL && replay->rules.drawn && !at->drawn && at->since_ms < replay->drawn_ms)
+        complain(replay, at->leaf, "admitted: place %s was not drawn", show(leaf->place).text);
     give(replay, leaf, leaf->place, TL_TRAIL_ACTIVE);
     check_turn(replay, leaf);
     check_rules(replay, leaf);
@@ -428,6 +443,8 @@ static void follow(struct tl_replay *replay, const struct tl_leaf *leaf)
     look_for_restart(replay, leaf);
     replay->event = leaf->event;
     replay->ms = leaf->ms;
+    if (replay->drawn_ms == 0 && replay->rules.drawn && leaf->ms >= replay->rules.opens_ms)
+        replay->drawn_ms = replay->rules.opens_ms;
     if (leaf->event > event)
         replay->highest_before = replay->highest;
     else if (leaf->event < event)

@@ -87,7 +87,7 @@ static void a_line_that_is_right_passes(void **state)
     EXPECT(rules, "", "2 101 entered 1 5 " A " -", "2 101 entered 1 6 " B " -",
            "3 102 lane 1 6 " B " 0:6", "4 103 admitted 0 6 " B " -", "5 104 ended 0 6 " B " left",
            "6 105 admitted 1 5 " A " -", "7 106 deleted - - - -");
-    snprintf(rules, sizeof(rules), RULES, "draw", "open", 0, "", 1);
+    snprintf(rules, sizeof(rules), RULES, "draw", "open", 1, "", 1);
     EXPECT(rules, "", "2 101 entered 0 5 " A " -", "3 102 drawn 0 5 " A " 0:9",
            "4 103 admitted 0 9 " B " -", "5 104 ended 0 9 " B " completed");
 }
@@ -235,7 +235,7 @@ static void nobody_jumps_the_queue(void **state)
     (void)state;
     char rules[256], draw[256];
     snprintf(rules, sizeof(rules), RULES, "arrival", "open", 0, "", 9);
-    snprintf(draw, sizeof(draw), RULES, "draw", "open", 0, "", 9);
+    snprintf(draw, sizeof(draw), RULES, "draw", "open", 1, "", 9);
     EXPECT(rules, "place 0:101 cannot become place 0:1", "2 101 entered 0 101 " A " -",
            "3 102 lane 0 101 " A " 0:1");
     EXPECT(rules, "place 0:101 cannot become place 1:102", "2 101 entered 0 101 " A " -",
@@ -253,6 +253,39 @@ static void nobody_jumps_the_queue(void **state)
     take(&story, "3 102 restored 0 1 " B " 0");
     assert_int_equal(tl_replay_result(story.replay).restored, 1);
     tl_replay_free(story.replay);
+}
+
+/* Who came before the opening of a queue with a draw is drawn, once, before the turn comes. */
+static void who_came_early_is_drawn(void **state)
+{
+    (void)state;
+    char rules[256];
+    snprintf(rules, sizeof(rules), RULES, "draw", "open", 110, "", 9);
+#define EARLY "2 101 entered 0 5 " A " -", "3 102 entered 0 6 " B " -"
+#define LATER(opens)                                                                               \
+    " rules - - - policy=counter;order=draw;mode=open;opens=" #opens                               \
+    ";weights=;rate=0/0+0;overbook=0;capacity=9"
+    EXPECT(rules, "", EARLY, "4 110 drawn 0 5 " A " 0:10", "4 110 drawn 0 6 " B " 0:11",
+           "5 111 entered 0 12 " A " -", "6 112 admitted 0 10 " A " -",
+           "6 112 admitted 0 11 " B " -", "6 112 admitted 0 12 " A " -");
+    EXPECT(rules, "place 0:5 was not drawn", EARLY, "4 110 drawn 0 6 " B " 0:11",
+           "6 112 admitted 0 5 " A " -");
+    EXPECT(rules, "place 0:5 was not drawn", EARLY, "6 112 admitted 0 5 " A " -");
+    EXPECT(rules, "drawn: place 0:5, before the opening", EARLY, "4 109 drawn 0 5 " A " 0:10");
+    EXPECT(rules, "place 0:10 was drawn by leaf 5", EARLY, "4 110 drawn 0 5 " A " 0:10",
+           "5 111 drawn 0 10 " A " 0:13");
+    /* Nor does a gap, another lane or another opening change that. */
+    EXPECT(rules, "place 0:5 was not drawn", EARLY, "4 110 begins - - - corrected:0:109",
+           "4 110 waits 0 5 " A " -", "4 110 waits 0 6 " B " -", "4 110 all - - - -",
+           "6 112 admitted 0 5 " A " -");
+    EXPECT(rules, "place 1:5 was not drawn", EARLY, "4 110 ended 0 6 " B " left",
+           "5 111 lane 0 5 " A " 1:5", "6 112 admitted 1 5 " A " -");
+    EXPECT(rules, "place 0:5 was not drawn", EARLY, "4 103" LATER(120), "5 121" LATER(100),
+           "6 122 admitted 0 5 " A " -");
+    EXPECT(rules, "", "2 110 deleted - - - -", "3 111 begins - - - opened:0:1", "3 111" LATER(200),
+           "3 111 all - - - -", "4 150 entered 0 5 " A " -", "5 201 admitted 0 5 " A " -");
+#undef EARLY
+#undef LATER
 }
 
 /* Whatever a gap says of its beginning, it excuses nothing that it did not cause. */
@@ -416,7 +449,7 @@ static void a_number_is_given_once(void **state)
     (void)state;
     char rules[256], draw[256];
     snprintf(rules, sizeof(rules), RULES, "arrival", "open", 0, "", 9);
-    snprintf(draw, sizeof(draw), RULES, "draw", "open", 0, "", 9);
+    snprintf(draw, sizeof(draw), RULES, "draw", "open", 1, "", 9);
     EXPECT(rules, "was given before", "2 101 entered 0 5 " A " -", "2 101 ended 0 5 " A " left",
            "2 101 entered 0 5 " B " -");
     EXPECT(draw, "was given before", "2 101 entered 0 5 " A " -", "3 102 drawn 0 5 " A " 0:9",
@@ -437,6 +470,7 @@ int main(void)
         cmocka_unit_test(what_nothing_tells_is_in_doubt),
         cmocka_unit_test(nobody_comes_from_nowhere),
         cmocka_unit_test(nobody_jumps_the_queue),
+        cmocka_unit_test(who_came_early_is_drawn),
         cmocka_unit_test(a_gap_excuses_what_it_caused),
         cmocka_unit_test(a_gap_is_no_violation),
         cmocka_unit_test(who_is_not_told_yet_is_in_doubt),

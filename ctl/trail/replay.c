@@ -129,7 +129,7 @@ static struct place_text show(tl_place place)
 static void check_who(struct tl_replay *replay, const struct tl_leaf *leaf,
                       const struct tl_trail_place *at)
 {
-    if (at != NULL && at->who[0] != '\0' && strcmp(at->who, leaf->who) != 0)
+    if (at != NULL && strcmp(at->who, leaf->who) != 0)
         complain(replay, NEVER, "%s: place %s belongs to another visitor, by leaf %" PRIu64,
                  tl_leaf_kind_name(leaf->kind), show(leaf->place).text, at->leaf);
 }
@@ -231,7 +231,8 @@ static void check_move(struct tl_replay *replay, const struct tl_leaf *leaf,
 
 static void move(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
-    tl_place to = tl_leaf_place(leaf->detail);
+    char who[TL_LEAF_WHO_SIZE];
+    tl_place to = tl_leaf_held(leaf, who);
     struct tl_trail_place *at = known(replay, leaf);
     check_move(replay, leaf, at, to);
     if (at != NULL && at->told && at->state != TL_TRAIL_WAITS)
@@ -242,7 +243,7 @@ static void move(struct tl_replay *replay, const struct tl_leaf *leaf)
     struct tl_trail_place *moved = to != 0 ? give(replay, leaf, to, TL_TRAIL_WAITS) : NULL;
     if (moved != NULL && leaf->kind == TL_NOTE_DRAWN) {
         moved->drawn = true;
-        moved->who[0] = '\0'; /* of another seq it would be another text */
+        memcpy(moved->who, who, sizeof(who)); /* with the salt of the other seq */
     }
 }
 

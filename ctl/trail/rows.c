@@ -83,7 +83,8 @@ static void end_all(struct tl_trail_rows *rows, const struct tl_leaf *leaf, cons
 static void take_place(struct tl_trail_rows *rows, const struct tl_leaf *leaf)
 {
     struct fact *fact = fact_of(rows, leaf->place);
-    tl_place to = tl_leaf_place(leaf->detail);
+    char who[TL_LEAF_WHO_SIZE];
+    tl_place to = tl_leaf_held(leaf, who);
     fact->event = leaf->event;
     fact->lane = tl_place_lane(leaf->place);
     if (leaf->kind == TL_NOTE_ENDED) {

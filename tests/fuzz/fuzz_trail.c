@@ -27,7 +27,8 @@ static void try_leaf(const char *line, size_t length)
     if (!tl_leaf_read(line, length, &leaf, &err))
         return;
     require(tl_leaf_write(&leaf, again) == length && memcmp(again, line, length) == 0);
-    (void)tl_leaf_place(leaf.detail);
+    char who[TL_LEAF_WHO_SIZE];
+    (void)tl_leaf_held(&leaf, who);
 }
 
 static void try_note(const char *text, size_t size)

@@ -253,20 +253,53 @@ def test_other_rules(start, postgres, tmp_path, settings):
     assert done.returncode == 0 and TURN in done.stdout and "100 admitted" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_line_that_was_changed_by_hand(start, postgres, tmp_path):
-    """Two visitors whose places are swapped in Redis: the trail shows it."""
-    system = start({"sale": CALM | {"capacity": 1}}, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+@pytest.mark.parametrize("order", ["arrival", "draw"])
+def test_a_line_that_was_changed_by_hand(start, postgres, tmp_path, order):
+    """Two visitors whose places are swapped in Redis: the trail shows it, also after the draw."""
+    settings = {"capacity": 1} | ({"order": order, "opens_at": time_in(600)} if order == "draw" else {})
+    system = start({"sale": CALM | settings}, archivers=1, prepare=prepared, settings={"archive": {"url": postgres.url}})
     system.expect("the archive is told what cannot be")
     join_many(system, 6, "v")
     agree(system, postgres)
+    if order == "draw":
+        open_now(system)
+        wait_until(lambda: drawn(system), PATIENCE, "the draw is done")
+    wait_until(lambda: system.numbers("sale")["active"] == 1, PATIENCE, "one is active")
+    agree(system, postgres)
     waiting = system.key("sale", "waiting")
-    (one, at), (other, there) = [(f"v{i}", system.store.command("ZSCORE", waiting, f"v{i}")) for i in (2, 4)]
+    line = system.store.command("ZRANGE", waiting, 0, -1)
+    (one, at), (other, there) = [(name, system.store.command("ZSCORE", waiting, name)) for name in (line[1], line[3])]
     system.store.command("ZADD", waiting, there, one, at, other)
     system.set("sale", "capacity=6")
     wait_until(lambda: system.numbers("sale")["active"] == 6, PATIENCE, "all are active")
     agree(system, postgres)
     done = verify_rows(system, export(system, tmp_path / "trail"))
     assert done.returncode == 1 and done.stdout.count("belongs to another visitor") == 2, done.stdout + done.stderr
+
+
+@pytest.mark.long(seconds=30)
+def test_the_store_forgets_the_opening(start, postgres, tmp_path):
+    """A loss of more admissions than are told in a step is no violation, whatever is told first."""
+    system = start({"sale": CALM | {"capacity": 1100, "claim_ttl": "10m", "opens_at": time_in(600)}}, archivers=1,
+                   prepare=admin_file, settings=PROMPT | {"archive": {"url": postgres.url}})
+    join_many(system, 700, "v")
+    join_many(system, 700, "w")
+    agree_open(system, postgres)
+    open_now(system)
+    history = system.redis.history()
+    wait_until(lambda: system.numbers("sale")["active"] == 1100, PATIENCE, "they are admitted")
+    agree_open(system, postgres)
+    system.redis.kill()
+    system.redis.lose_tail(history)
+    system.forget_store()
+    system.redis.start()
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'store'") != "0", PATIENCE,
+               "the loss is recorded")
+    wait_until(lambda: postgres.sql("SELECT bool_and(told_whole) FROM queue_generations") == "t", PATIENCE, "all are told")
+    wait_until(lambda: system.numbers("sale")["active"] == 1100, PATIENCE, "they are admitted again")
+    agree_open(system, postgres)
+    done = verify(export(system, tmp_path / "trail"))
+    assert done.returncode == 0 and "1 gap; of " in done.stdout and "2200 admitted" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_store_forgets_its_end(start, postgres, tmp_path):

@@ -88,8 +88,11 @@ static void a_line_that_is_right_passes(void **state)
            "3 102 lane 1 6 " B " 0:6", "4 103 admitted 0 6 " B " -", "5 104 ended 0 6 " B " left",
            "6 105 admitted 1 5 " A " -", "7 106 deleted - - - -");
     snprintf(rules, sizeof(rules), RULES, "draw", "open", 1, "", 1);
-    EXPECT(rules, "", "2 101 entered 0 5 " A " -", "3 102 drawn 0 5 " A " 0:9",
-           "4 103 admitted 0 9 " B " -", "5 104 ended 0 9 " B " completed");
+    EXPECT(rules, "", "2 101 entered 0 5 " A " -", "3 102 drawn 0 5 " A " 0:9:" A,
+           "4 103 admitted 0 9 " A " -", "5 104 ended 0 9 " A " completed");
+    EXPECT(rules, "belongs to another visitor, by leaf 4", "2 101 entered 0 5 " A " -",
+           "3 102 drawn 0 5 " A " 0:9:" A, "4 103 admitted 0 9 " B " -");
+    EXPECT(rules, "to no place", "2 101 entered 0 5 " A " -", "3 102 drawn 0 5 " A " 0:9");
 }
 
 static void who_stood_before_goes_before(void **state)
@@ -241,13 +244,13 @@ static void nobody_jumps_the_queue(void **state)
     EXPECT(rules, "place 0:101 cannot become place 1:102", "2 101 entered 0 101 " A " -",
            "3 102 lane 0 101 " A " 1:102");
     EXPECT(draw, "place 0:101 cannot become place 0:1", "2 101 entered 0 101 " A " -",
-           "3 102 drawn 0 101 " A " 0:1");
+           "3 102 drawn 0 101 " A " 0:1:" A);
     EXPECT(draw, "place 1:101 cannot become place 0:201", "2 101 entered 1 101 " A " -",
-           "3 102 drawn 1 101 " A " 0:201");
+           "3 102 drawn 1 101 " A " 0:201:" A);
     EXPECT(draw, "place 0:201 was given before", "2 101 entered 0 101 " A " -",
-           "3 101 entered 0 201 " B " -", "4 102 drawn 0 101 " A " 0:201");
+           "3 101 entered 0 201 " B " -", "4 102 drawn 0 101 " A " 0:201:" A);
     EXPECT(rules, "without a draw by leaf 1", "2 101 entered 0 101 " A " -",
-           "3 102 drawn 0 101 " A " 0:201");
+           "3 102 drawn 0 101 " A " 0:201:" A);
     struct story story = begin(rules);
     take(&story, "2 101 entered 0 101 " A " -");
     take(&story, "3 102 restored 0 1 " B " 0");
@@ -265,15 +268,15 @@ static void who_came_early_is_drawn(void **state)
 #define LATER(opens)                                                                               \
     " rules - - - policy=counter;order=draw;mode=open;opens=" #opens                               \
     ";weights=;rate=0/0+0;overbook=0;capacity=9"
-    EXPECT(rules, "", EARLY, "4 110 drawn 0 5 " A " 0:10", "4 110 drawn 0 6 " B " 0:11",
+    EXPECT(rules, "", EARLY, "4 110 drawn 0 5 " A " 0:10:" A, "4 110 drawn 0 6 " B " 0:11:" B,
            "5 111 entered 0 12 " A " -", "6 112 admitted 0 10 " A " -",
            "6 112 admitted 0 11 " B " -", "6 112 admitted 0 12 " A " -");
-    EXPECT(rules, "place 0:5 was not drawn", EARLY, "4 110 drawn 0 6 " B " 0:11",
+    EXPECT(rules, "place 0:5 was not drawn", EARLY, "4 110 drawn 0 6 " B " 0:11:" B,
            "6 112 admitted 0 5 " A " -");
     EXPECT(rules, "place 0:5 was not drawn", EARLY, "6 112 admitted 0 5 " A " -");
-    EXPECT(rules, "drawn: place 0:5, before the opening", EARLY, "4 109 drawn 0 5 " A " 0:10");
-    EXPECT(rules, "place 0:10 was drawn by leaf 5", EARLY, "4 110 drawn 0 5 " A " 0:10",
-           "5 111 drawn 0 10 " A " 0:13");
+    EXPECT(rules, "drawn: place 0:5, before the opening", EARLY, "4 109 drawn 0 5 " A " 0:10:" A);
+    EXPECT(rules, "place 0:10 was drawn by leaf 5", EARLY, "4 110 drawn 0 5 " A " 0:10:" A,
+           "5 111 drawn 0 10 " A " 0:13:" A);
     /* Nor does a gap, another lane or another opening change that. */
     EXPECT(rules, "place 0:5 was not drawn", EARLY, "4 110 begins - - - corrected:0:109",
            "4 110 waits 0 5 " A " -", "4 110 waits 0 6 " B " -", "4 110 all - - - -",
@@ -452,9 +455,9 @@ static void a_number_is_given_once(void **state)
     snprintf(draw, sizeof(draw), RULES, "draw", "open", 1, "", 9);
     EXPECT(rules, "was given before", "2 101 entered 0 5 " A " -", "2 101 ended 0 5 " A " left",
            "2 101 entered 0 5 " B " -");
-    EXPECT(draw, "was given before", "2 101 entered 0 5 " A " -", "3 102 drawn 0 5 " A " 0:9",
+    EXPECT(draw, "was given before", "2 101 entered 0 5 " A " -", "3 102 drawn 0 5 " A " 0:9:" A,
            "4 103 ended 0 9 " A " left", "5 104 entered 0 9 " B " -");
-    EXPECT(draw, "comes after place 9", "2 101 entered 0 5 " A " -", "3 102 drawn 0 5 " A " 0:9",
+    EXPECT(draw, "comes after place 9", "2 101 entered 0 5 " A " -", "3 102 drawn 0 5 " A " 0:9:" A,
            "5 104 entered 0 8 " B " -");
     EXPECT(rules, "comes after place 9", "2 101 restored 0 9 " A " 0", "3 102 entered 0 8 " B " -");
 }

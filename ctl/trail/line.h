@@ -36,8 +36,8 @@ struct tl_trail_line {
 
 void tl_trail_line_free(struct tl_trail_line *line);
 tl_place tl_trail_place_of(const struct tl_trail_place *at);
-/* Who has the seq of this place, or had it last; NULL: it was not given. Valid until the next put.
- */
+/* The visitor with the seq of this place, also one who is gone; NULL: it was not given. Valid until
+ * the next put. */
 struct tl_trail_place *tl_trail_line_find(const struct tl_trail_line *line, tl_place place);
 /* Puts the visitor there, instead of who was there. */
 struct tl_trail_place *tl_trail_line_put(struct tl_trail_line *line, tl_place place,

@@ -82,6 +82,7 @@ local function tell(c)
         why, since, missing = why or GAP.corrected, since or int(c.now), missing or '0'
         record.note(c, NOTE.begins, missing + 0, {}, { why + 0, since + 0 })
         settings.note_rules(c)
+        record.count_from_here(c)
         stage, cursor = 'waiting', '0'
     end
     local following = (stage == 'waiting' and tell_waiting or tell_active)(c, cursor)
@@ -110,7 +111,8 @@ entry('archive', { 'allow-oom' }, function(keys, args)
     local held = call('XLEN', c.key.record)
     if most == 0 then
         call('UNLINK', c.key.record)
-        state.repair(c, { archive = false, archive_units = false, archived = false, standing = false })
+        state.repair(c, { archive = false, archive_units = false, archived = false, standing = false,
+            counted = false })
         return { 0, 0, 0, 0, 0, 0, 0, 0 }
     end
     local restore, of_present = restorable(c)

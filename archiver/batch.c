@@ -214,6 +214,7 @@ static bool take_note(struct tl_archive_batch *batch, struct tl_archive_part *pa
     if (concerns_many(note.kind)) {
         const struct tl_archive_note whole = {.part = (size_t)(part - batch->parts),
                                               .note = note,
+                                              .leaf = first,
                                               .event = record->event,
                                               .at_ms = record->at_ms};
         return add_note(batch, &whole);

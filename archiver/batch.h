@@ -59,6 +59,7 @@ struct tl_archive_part {
 struct tl_archive_note {
     size_t part;
     struct tl_note note; /* borrows from the entry */
+    size_t leaf;         /* of the part, its first one, from 0 */
     uint64_t event;
     int64_t at_ms;
 };

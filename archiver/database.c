@@ -307,24 +307,25 @@ static bool note_ended(struct tl_database *database, const struct values *v, con
 }
 
 /* The draw gave the seq `detail` to the first of these visitors, the next to the second... */
-static bool note_drawn(struct tl_database *database, struct tl_archive_note *whole,
-                       const struct values *v, struct tl_error *err)
+static bool note_drawn(struct tl_database *database, const struct tl_archive_part *part,
+                       struct tl_archive_note *whole, const struct values *v, struct tl_error *err)
 {
     struct tl_text list = {0};
     const char *visitor;
     size_t length;
     tl_place place;
-    uint64_t seq = whole->note.detail;
-    while (tl_note_visitor(&whole->note, &visitor, &length, &place))
-        tl_text_append(&list, "%s(%" PRIu64 ",%" PRIu64 ")", list.length > 0 ? "," : "",
-                       tl_place_seq(place), seq++);
+    for (uint64_t i = 0; tl_note_visitor(&whole->note, &visitor, &length, &place); i++)
+        tl_text_append(&list, "%s(%" PRIu64 ",%" PRIu64 ",%" PRIu64 ")", list.length > 0 ? "," : "",
+                       tl_place_seq(place), whole->note.detail + i,
+                       part->first_leaf + whole->leaf + i);
     struct tl_text sql = {0};
     tl_text_append(
         &sql,
         "UPDATE queue_entries SET joined_seq = coalesce(joined_seq, seq), seq = d.after, "
-        "lane_before = lane, event = $2 FROM (VALUES %s) AS d (before, after) "
+        "lane_before = lane, event = $2%s FROM (VALUES %s) AS d (before, after, drawn) "
         "WHERE generation_id = $1 AND seq = d.before",
-        list.length > 0 ? list.data : "(0,0)");
+        part->leaves.n > 0 && part->first_leaf != TL_TRAIL_NO_LEAF ? ", leaf = d.drawn" : "",
+        list.length > 0 ? list.data : "(0,0,0)");
     bool ok = (!list.failed && !sql.failed) ||
               tl_error_set(err, TL_ERR_NOMEM, "no memory for the numbers of a draw");
     ok = ok && run_note(database, v, sql.data, 2, err);
@@ -385,7 +386,7 @@ static bool write_note(struct tl_database *database, struct tl_archive_batch *ba
                         "UPDATE queue_generations SET told_whole = true WHERE generation_id = $1",
                         1, err);
     case TL_NOTE_DRAWN:
-        return note_drawn(database, whole, &v, err);
+        return note_drawn(database, &batch->parts[whole->part], whole, &v, err);
     case TL_NOTE_DELETED:
         return note_ended(database, &v, "deleted", err) &&
                run_note(database, &v,

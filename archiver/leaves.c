@@ -28,11 +28,6 @@ static bool append(struct tl_trail_leaves *leaves, const struct tl_leaf *leaf)
     return true;
 }
 
-static void write_place(char *detail, size_t size, tl_place place)
-{
-    snprintf(detail, size, "%u:%" PRIu64, tl_place_lane(place), tl_place_seq(place));
-}
-
 /* Of a note without visitors. */
 static void describe_whole(struct tl_leaf *leaf, struct tl_note *note)
 {
@@ -49,10 +44,9 @@ static void describe_whole(struct tl_leaf *leaf, struct tl_note *note)
     }
 }
 
-/* Of visitor number i of the note, at the place of the leaf. */
-static void describe(struct tl_leaf *leaf, const struct tl_note *note, uint64_t i)
+/* Of a note with visitors. */
+static void describe(struct tl_leaf *leaf, const struct tl_note *note)
 {
-    tl_place place = note->detail;
     switch (note->kind) {
     case TL_NOTE_RESTORED:
         snprintf(leaf->detail, sizeof(leaf->detail), "%" PRIu64, note->detail);
@@ -61,12 +55,9 @@ static void describe(struct tl_leaf *leaf, const struct tl_note *note, uint64_t 
         snprintf(leaf->detail, sizeof(leaf->detail), "%s",
                  tl_leaf_reason_name((enum tl_reason)note->detail));
         break;
-    case TL_NOTE_DRAWN:
-        place = tl_place_make(tl_place_lane(leaf->place), note->detail + i);
-        write_place(leaf->detail, sizeof(leaf->detail), place);
-        break;
     case TL_NOTE_LANE:
-        write_place(leaf->detail, sizeof(leaf->detail), place);
+        snprintf(leaf->detail, sizeof(leaf->detail), "%u:%" PRIu64, tl_place_lane(note->detail),
+                 tl_place_seq(note->detail));
         break;
     default:
         break;
@@ -79,6 +70,7 @@ bool tl_trail_leaves_add(struct tl_trail_leaves *leaves, const unsigned char *ke
     const char *visitor;
     size_t length;
     unsigned char salt[TL_LEAF_SALT_BYTES];
+    char who[TL_LEAF_WHO_SIZE];
     if (tl_leaf_kind_name(note.kind) == NULL)
         return true;
     struct tl_leaf leaf = {.event = record->event, .ms = record->at_ms, .kind = note.kind};
@@ -90,7 +82,13 @@ bool tl_trail_leaves_add(struct tl_trail_leaves *leaves, const unsigned char *ke
     for (uint64_t i = 0; tl_note_visitor(&note, &visitor, &length, &leaf.place); i++) {
         tl_leaf_salt(key, record->generation, tl_place_seq(leaf.place), salt);
         tl_leaf_who(salt, visitor, length, leaf.who);
-        describe(&leaf, &note, i);
+        describe(&leaf, &note);
+        if (note.kind == TL_NOTE_DRAWN) {
+            tl_leaf_salt(key, record->generation, note.detail + i, salt);
+            tl_leaf_who(salt, visitor, length, who);
+            snprintf(leaf.detail, sizeof(leaf.detail), "%u:%" PRIu64 ":%s",
+                     tl_place_lane(leaf.place), note.detail + i, who);
+        }
         if (!append(leaves, &leaf))
             return false;
         while (note.kind == TL_NOTE_STAYS && note.n_numbers > 0)

@@ -241,9 +241,8 @@ static bool reconcile(struct tl_archiver *self, int64_t now_ms, struct tl_error 
     if (held == NULL)
         return true;
     struct tl_archived_queue *queue = held->state;
-    enum tl_reconcile_step step =
-        tl_reconcile_serve(&queue->reconcile, &self->database, held,
-                           self->config->archive.reconcile_ms, now_ms, &problem);
+    enum tl_reconcile_step step = tl_reconcile_serve(&queue->reconcile, &self->database, held,
+                                                     self->config, now_ms, &problem);
     tl_metrics_add(self->process->metrics, TL_ARCHIVED_COMPARED,
                    (int64_t)queue->reconcile.compared);
     queue->reconcile.compared = 0;

@@ -15,10 +15,11 @@
 #define ROWS    "5000" /* entries of PostgreSQL that a step looks at; `size` counts them so */
 
 enum {
-    STEP_SIZE = 500,  /* of what is to be compared, done by a step */
-    LATER_MS = 1000,  /* until a queue is looked at again that cannot be compared now */
-    WRITTEN_MS = 200, /* until PostgreSQL has more */
-    MOST = 100        /* differences that PostgreSQL keeps of a queue */
+    STEP_SIZE = 500,         /* of what is to be compared, done by a step */
+    LATER_MS = 1000,         /* until a queue is looked at again that cannot be compared now */
+    WRITTEN_MS = 200,        /* until PostgreSQL has more */
+    MOST = 100,              /* differences that PostgreSQL keeps of a queue */
+    ENDS = TL_REASON_REMOVED /* kinds of them, from 0 */
 };
 
 static void drop_page(struct tl_reconcile *reconcile)
@@ -143,10 +144,24 @@ static bool compare(struct tl_reconcile *reconcile, struct tl_database *database
 
 /* ---- the round ---- */
 
-static enum tl_reconcile_step begin(struct tl_reconcile *reconcile, struct tl_database *database,
-                                    const struct tl_held_queue *held, int64_t round_ms,
-                                    int64_t now_ms, struct tl_error *err)
+/* Takes over what Redis counts. What is old is dropped here, and can no longer be counted. */
+static void take_ended(struct tl_reconcile *reconcile, int64_t kept_ms)
 {
+    const struct tl_reply *ended = tl_reply_at(reconcile->page, TL_RECONCILE_ENDED);
+    if (tl_reply_count(ended) != 2 + ENDS || tl_reply_signed(ended, 1) >= kept_ms)
+        return;
+    reconcile->counted_from = tl_reply_number(ended, 0);
+    reconcile->counted_ms = tl_reply_signed(ended, 1);
+    for (size_t i = 0; i < ENDS; i++)
+        reconcile->ended[i] = tl_reply_signed(ended, 2 + i);
+}
+
+static enum tl_reconcile_step begin(struct tl_reconcile *reconcile, struct tl_database *database,
+                                    const struct tl_held_queue *held,
+                                    const struct tl_config *config, int64_t now_ms,
+                                    struct tl_error *err)
+{
+    const int64_t round_ms = config->archive.reconcile_ms;
     char generation[TL_POSTGRES_TEXT];
     reconcile->page = ask_sessions(held, "0", err);
     if (reconcile->page == NULL)
@@ -178,6 +193,7 @@ static enum tl_reconcile_step begin(struct tl_reconcile *reconcile, struct tl_da
         reconcile->began_ms = now_ms;
         reconcile->pause_ms = reconcile->asked ? 0 : round_ms / (size / STEP_SIZE + 3);
         reconcile->phase = TL_RECONCILE_SESSIONS;
+        take_ended(reconcile, config->archive.kept_ms);
     } else {
         tl_reconcile_reset(reconcile);
     }
@@ -185,14 +201,47 @@ static enum tl_reconcile_step begin(struct tl_reconcile *reconcile, struct tl_da
     return later(reconcile, is_there ? now_ms : now_ms + LATER_MS);
 }
 
+/* Compares how many of each kind have ended. */
+static bool compare_ended(const struct tl_reconcile *reconcile, struct tl_database *database,
+                          const char *queue, struct tl_error *err)
+{
+    char id[TL_POSTGRES_TEXT], event[TL_POSTGRES_TEXT], from[TL_POSTGRES_TEXT],
+        ago[TL_POSTGRES_TEXT], ended[ENDS * TL_POSTGRES_TEXT] = "{",
+                                            found[ENDS * TL_POSTGRES_TEXT] = "{";
+    for (size_t i = 0; i < ENDS; i++) {
+        const char *end = i + 1 < ENDS ? "," : "}";
+        size_t at = strlen(ended), there = strlen(found);
+        snprintf(ended + at, sizeof(ended) - at, "%" PRId64 "%s", reconcile->ended[i], end);
+        snprintf(found + there, sizeof(found) - there, "%" PRId64 "%s", reconcile->found[i], end);
+    }
+    const char *const values[] = {tl_postgres_text((uint64_t)reconcile->generation_id, id),
+                                  tl_postgres_text(reconcile->event, event),
+                                  tl_postgres_text(reconcile->counted_from, from),
+                                  tl_postgres_text((uint64_t)reconcile->counted_ms, ago),
+                                  reconcile->began_at,
+                                  ended,
+                                  found};
+    PGresult *differ = run(database,
+                           "SELECT * FROM compare_ended($1, $2, $3, date_trunc('second', "
+                           "$5::timestamptz - $4::bigint * interval '1 ms'), $6, $7)",
+                           7, values, err);
+    for (int i = 0; i < PQntuples(differ); i++)
+        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue},
+               "Redis and the archive differ: %s", PQgetvalue(differ, i, 0));
+    PQclear(differ);
+    return differ != NULL;
+}
+
 static enum tl_reconcile_step finish(struct tl_reconcile *reconcile, struct tl_database *database,
-                                     int64_t round_ms, int64_t now_ms, struct tl_error *err)
+                                     const char *queue, int64_t round_ms, int64_t now_ms,
+                                     struct tl_error *err)
 {
     char id[TL_POSTGRES_TEXT];
     const char *const values[] = {tl_postgres_text((uint64_t)reconcile->generation_id, id),
                                   reconcile->began_at};
     const int64_t next_ms = reconcile->began_ms + round_ms;
-    bool ok = tl_postgres_do(&database->postgres,
+    bool ok = (reconcile->counted_from == 0 || compare_ended(reconcile, database, queue, err)) &&
+              tl_postgres_do(&database->postgres,
                              "UPDATE queue_rounds SET done_at = greatest(done_at, "
                              "$2::timestamptz) WHERE generation_id = $1",
                              2, values, err);
@@ -264,26 +313,35 @@ static bool compare_missing(struct tl_reconcile *reconcile, struct tl_database *
     return ok;
 }
 
-/* The checksum of those who wait in the range, and who is active there since before the round. */
+#define ENDED(status)                                                                              \
+    ", count(*) FILTER (WHERE status = '" status "' AND event > $6 AND event <= $5)"
+
+/* The checksum of those who wait in the range, who is active there since before the round, how many
+ * entries it has, and how many of them ended in the time that is compared, by kind. */
 static PGresult *sum_up(const struct tl_reconcile *reconcile, struct tl_database *database,
                         struct tl_error *err)
 {
     char id[TL_POSTGRES_TEXT], past[TL_POSTGRES_TEXT], last[TL_POSTGRES_TEXT],
-        event[TL_POSTGRES_TEXT], began[TL_POSTGRES_TEXT];
+        event[TL_POSTGRES_TEXT], began[TL_POSTGRES_TEXT], from[TL_POSTGRES_TEXT];
     const char *const values[] = {
         tl_postgres_text((uint64_t)reconcile->generation_id, id),
-        tl_postgres_text(reconcile->past, past), tl_postgres_text(reconcile->last, last),
+        tl_postgres_text(reconcile->past, past),
+        tl_postgres_text(reconcile->last, last),
         tl_postgres_text(tl_reply_number(reconcile->page, TL_RECONCILE_EVENT), event),
-        tl_postgres_text(reconcile->event, began)};
+        tl_postgres_text(reconcile->event, began),
+        tl_postgres_text(reconcile->counted_from, from)};
     return run(
         database,
         "SELECT encode(sha256(convert_to(coalesce(string_agg(visitor || ' ' || lane || ' ' "
         "|| seq || E'\\n', '' ORDER BY seq) FILTER (WHERE status = 'waiting' AND (event <= $4 "
         "OR event > written)), ''), 'UTF8')), 'hex'), coalesce(string_agg(seq::text, ' ') "
-        "FILTER (WHERE status = 'active' AND (event <= $5 OR event > written)), ''), count(*) "
-        "FROM queue_entries, (SELECT event AS written FROM queue_generations WHERE "
-        "generation_id = $1) AS g WHERE generation_id = $1 AND seq > $2 AND seq <= $3",
-        5, values, err);
+        "FILTER (WHERE status = 'active' AND (event <= $5 OR event > written)), ''), "
+        "count(*)" ENDED("completed") ENDED("left") ENDED("expired") ENDED("unclaimed")
+            ENDED("absent") ENDED("removed") " FROM queue_entries, (SELECT event AS written FROM "
+                                             "queue_generations WHERE "
+                                             "generation_id = $1) AS g WHERE generation_id = $1 "
+                                             "AND seq > $2 AND seq <= $3",
+        6, values, err);
 }
 
 static bool compare_line(struct tl_reconcile *reconcile, struct tl_database *database,
@@ -308,6 +366,8 @@ static bool compare_line(struct tl_reconcile *reconcile, struct tl_database *dat
                      err);
     ok = ok && compare_missing(reconcile, database, queue, PQgetvalue(found, 0, 1), err);
     *n = ok ? portion.n + tl_postgres_number(found, 0, 2) : 0;
+    for (int i = 0; ok && i < ENDS; i++)
+        reconcile->found[i] += (int64_t)tl_postgres_number(found, 0, 3 + i);
     PQclear(found);
     tl_portion_free(&portion);
     reconcile->past = reconcile->last;
@@ -355,16 +415,18 @@ static enum tl_reconcile_step fetch(struct tl_reconcile *reconcile, struct tl_da
 
 enum tl_reconcile_step tl_reconcile_serve(struct tl_reconcile *reconcile,
                                           struct tl_database *database,
-                                          const struct tl_held_queue *held, int64_t round_ms,
-                                          int64_t now_ms, struct tl_error *err)
+                                          const struct tl_held_queue *held,
+                                          const struct tl_config *config, int64_t now_ms,
+                                          struct tl_error *err)
 {
+    const int64_t round_ms = config->archive.reconcile_ms;
     bool is_written, ok;
     size_t n = 0;
     if (reconcile->phase == TL_RECONCILE_NONE && round_ms == 0 && !reconcile->asked)
         return later(reconcile, INT64_MAX);
     enum tl_reconcile_step step = TL_RECONCILE_ON;
     if (reconcile->phase == TL_RECONCILE_NONE)
-        step = begin(reconcile, database, held, round_ms, now_ms, err);
+        step = begin(reconcile, database, held, config, now_ms, err);
     else if (reconcile->page == NULL)
         step = fetch(reconcile, database, held, now_ms, err);
     if (step != TL_RECONCILE_ON || reconcile->page == NULL)
@@ -388,6 +450,6 @@ enum tl_reconcile_step tl_reconcile_serve(struct tl_reconcile *reconcile,
         return TL_RECONCILE_DATABASE_FAILED;
     reconcile->compared += n;
     if (reconcile->phase == TL_RECONCILE_LINE && reconcile->past == TL_PLACE_SEQ_MAX)
-        return finish(reconcile, database, round_ms, now_ms, err);
+        return finish(reconcile, database, held->keys.queue, round_ms, now_ms, err);
     return later(reconcile, now_ms + (reconcile->asked ? 0 : reconcile->pause_ms));
 }

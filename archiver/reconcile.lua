@@ -24,15 +24,15 @@ end
 
 -- The record tells all that happened only where nothing is missing in it, and nobody is still to be told. rows: lists
 -- of texts, as they are.
-local function answer(c, following, rows)
+local function answer(c, following, rows, ended)
     local is_whole = c.noted_up_to and match(c.archive or '', '^%d+$') and (c.standing or '') == ''
     return { is_whole and 1 or 0, c.generation, c.event, c.noted_up_to or 0, c.store or '',
-        floor(c.joined / 10) + c.waiting + c.active, following, is_whole and rows or {} }
+        floor(c.joined / 10) + c.waiting + c.active, following, is_whole and rows or {}, is_whole and ended or {} }
 end
 
 -- reconcile_sessions: who is active.
 -- args     1 cursor of the scan, '0' at the start   2 about how many
--- rows     visitor, place, deadline, ...; next: the cursor that follows, '0' after the last
+-- rows     visitor, place, deadline, ...; next: the cursor that follows, '0' after the last; ended: with the first ones
 entry('reconcile_sessions', { 'no-writes' }, function(keys, args)
     local c = begin(keys)
     local scan, ids, rows, n = call('ZSCAN', c.key.active, args[1], 'COUNT', args[2]), {}, {}, 0
@@ -42,7 +42,7 @@ entry('reconcile_sessions', { 'no-writes' }, function(keys, args)
         local place = match(sessions[i] or '', text.SESSION)
         if place then rows[n + 1], rows[n + 2], rows[n + 3], n = ids[i], place, scan[2][2 * i], n + 3 end
     end
-    return answer(c, scan[1], { rows })
+    return answer(c, scan[1], { rows }, args[1] == '0' and record.ended_since(c))
 end)
 
 -- reconcile_line: who waits with a seq above `from`, up to `past`, in any lane.

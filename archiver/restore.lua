@@ -223,6 +223,7 @@ local function rows(c, args)
     if n > 0 then state.count(c, 'restored', n) end
     r.cursor, r.returned = args[5] + 0, r.returned + n
     note_running(c, r)
+    record.count_from_here(c)
     state.commit(c)
     return { 1, r.cursor, 0 }
 end
@@ -237,6 +238,7 @@ local function done(c, args)
     recovery.release(c, { unpack(args, 4 + #TOTAL) })
     state.set(c, 'restore', format('done:%d:%d', r.generation, r.returned))
     state.set(c, 'brought', r.generation)
+    record.count_from_here(c)
     state.commit_config(c)
     return { 1, r.returned, 0 }
 end

@@ -76,12 +76,13 @@ static const struct tl_ctl_command commands[] = {
      .summary = "Show the key by which others verify the trail",
      .details = "To be published. With an archive it is the one that archivers sign with, from "
                 "PostgreSQL; else that of secrets.trail_key and the host of http.public_url."},
-    {"verify trail", "FILE", TL_GROUP_RUN, TL_OPTION_VERIFY, tl_command_verify_trail,
-     .summary = "Verify an exported trail, without the system",
+    {"verify trail", "FILE", TL_GROUP_RUN, TL_OPTION_VERIFY | TL_OPTION_CONFIG | TL_OPTION_DATA,
+     tl_command_verify_trail, .summary = "Verify an exported trail, without the system",
      .details =
          "That nothing was altered, removed or inserted; that the checkpoint was signed with "
          "the key; that the trail begins with an older one; and that each admission was the "
-         "turn of who was admitted, under the rules in force.",
+         "turn of who was admitted, under the rules in force. With --archive also that "
+         "PostgreSQL has the places that ended as the trail says.",
      .status = "a violation", .words_apart = 1},
     {"verify place", "FILE", TL_GROUP_RUN, TL_OPTION_PROOF, tl_command_verify_place,
      .summary = "Verify the proof of a visitor's place, without the system",

@@ -148,6 +148,15 @@ static size_t signed_length(const char *text, size_t length)
     return 0;
 }
 
+/* So that it can be shown. */
+static bool is_printable(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] < ' ' || text[i] > '~')
+            return false;
+    return length > 0;
+}
+
 bool tl_checkpoint_read(const char *text, size_t length, struct tl_checkpoint *checkpoint,
                         struct tl_error *err)
 {
@@ -158,7 +167,7 @@ bool tl_checkpoint_read(const char *text, size_t length, struct tl_checkpoint *c
     bool ok = length < TL_CHECKPOINT_MAX && memchr(text, '\0', length) == NULL &&
               next_line(&rest, &left, &origin, &origin_length) &&
               next_line(&rest, &left, &size, &size_length) &&
-              next_line(&rest, &left, &root, &root_length) && origin_length > 0 &&
+              next_line(&rest, &left, &root, &root_length) && is_printable(origin, origin_length) &&
               size_length > 0 && size_length < sizeof(digits) &&
               (size[0] != '0' || size_length == 1) &&
               decode(root, root_length, checkpoint->root.bytes, TL_TLOG_HASH_BYTES);

@@ -82,15 +82,30 @@ static bool place_of(const char *lane_text, const char *seq_text, tl_place *plac
     return *place != 0;
 }
 
-tl_place tl_leaf_place(const char *text)
+static bool read_who(const char *text, char who[TL_LEAF_WHO_SIZE])
 {
-    char lane[4];
-    tl_place place = 0;
-    const char *colon = strchr(text, ':');
-    if (colon == NULL || colon - text >= (ptrdiff_t)sizeof(lane))
+    unsigned char bytes[WHO_BYTES];
+    size_t n = 0;
+    if (!tl_base64_decode(text, strlen(text), bytes, sizeof(bytes), &n) || n != WHO_BYTES)
+        return false;
+    snprintf(who, TL_LEAF_WHO_SIZE, "%s", text);
+    return true;
+}
+
+tl_place tl_leaf_held(const struct tl_leaf *leaf, char who[TL_LEAF_WHO_SIZE])
+{
+    char copy[TL_LEAF_DETAIL_MAX + 1], *rest = copy;
+    tl_place place;
+    bool is_drawn = leaf->kind == TL_NOTE_DRAWN;
+    memcpy(who, leaf->who, TL_LEAF_WHO_SIZE);
+    if (!is_drawn && leaf->kind != TL_NOTE_LANE)
+        return leaf->place;
+    memcpy(copy, leaf->detail, sizeof(copy));
+    const char *lane = strsep(&rest, ":"), *seq = strsep(&rest, ":");
+    if (seq == NULL || !place_of(lane, seq, &place) || is_drawn != (rest != NULL) ||
+        (is_drawn && !read_who(rest, who)))
         return 0;
-    snprintf(lane, sizeof(lane), "%.*s", (int)(colon - text), text);
-    return place_of(lane, colon + 1, &place) ? place : 0;
+    return place;
 }
 
 static bool is_nothing(const char *text)
@@ -139,14 +154,8 @@ bool tl_leaf_read(const char *line, size_t length, struct tl_leaf *leaf, struct 
     leaf->ms = ok ? (int64_t)ms : 0;
     if (!is_nothing(fields[3]) || !is_nothing(fields[4]))
         ok = ok && place_of(fields[3], fields[4], &leaf->place);
-    if (!is_nothing(fields[5])) {
-        unsigned char who[WHO_BYTES];
-        size_t n = 0;
-        ok = ok && tl_base64_decode(fields[5], strlen(fields[5]), who, sizeof(who), &n) &&
-             n == WHO_BYTES;
-        if (ok)
-            snprintf(leaf->who, sizeof(leaf->who), "%s", fields[5]);
-    }
+    if (!is_nothing(fields[5]))
+        ok = ok && read_who(fields[5], leaf->who);
     ok = ok && strlen(fields[6]) <= TL_LEAF_DETAIL_MAX;
     if (ok && !is_nothing(fields[6]))
         snprintf(leaf->detail, sizeof(leaf->detail), "%s", fields[6]);

@@ -41,8 +41,9 @@ const char *tl_leaf_gap_name(uint64_t why);
 size_t tl_leaf_write(const struct tl_leaf *leaf, char line[TL_LEAF_MAX + 1]);
 /* Reads a line, strictly: it is the one that tl_leaf_write makes. */
 bool tl_leaf_read(const char *line, size_t length, struct tl_leaf *leaf, struct tl_error *err);
-/* Reads a place as it is in details, LANE:SEQ. 0: it is none. */
-tl_place tl_leaf_place(const char *text);
+/* The place of the visitor from this leaf on, of a move or a draw the one after it, and what stands
+ * for the visitor with the salt of that place. 0: it has none. */
+tl_place tl_leaf_held(const struct tl_leaf *leaf, char who[TL_LEAF_WHO_SIZE]);
 
 /* The salt of a place: key is that of secrets.archive_key. A visitor to whom it is told can prove
  * that a leaf is theirs. */

@@ -84,6 +84,8 @@ local function restore_counters(c, n, damaged, is_missing)
     for name in pairs(damaged) do after[name] = int(n[name]) end
     if not is_missing then
         changes.record(c, c.actor, 'restore', damaged, after)
+        local is_archived = call('HEXISTS', c.key.state, 'archive') == 1
+        after.standing = is_archived and record.from_start(c, defs.GAP.corrected) or nil
         state.repair(c, after)
         return true
     end

@@ -102,7 +102,7 @@ struct tl_ctl_options {
     bool yes;               /* do it without asking */
     bool dry_run;
     bool connect;    /* of check */
-    bool archive;    /* of up: with a private PostgreSQL; of audit: compares with it at once */
+    bool archive;    /* of up: with a private PostgreSQL; of audit, verify: compares with it */
     unsigned format; /* of export: csv, jsonl; of report: enum tl_report_form */
     int64_t since_ms, until_ms; /* of report: Unix time; 0: not given */
     const char *with;           /* of report: a second sale; NULL: none */

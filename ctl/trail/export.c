@@ -86,8 +86,8 @@ static bool find(struct tl_postgres *postgres, const struct tl_ctl_options *opti
     return *found != NULL;
 }
 
-static bool open_archive(struct tl_postgres *postgres, const struct tl_ctl_options *options,
-                         struct tl_error *err)
+bool tl_trail_open_archive(struct tl_postgres *postgres, const struct tl_ctl_options *options,
+                           int64_t *kept_ms, struct tl_error *err)
 {
     char url[TL_CTL_URL_MAX];
     unsigned version = 0;
@@ -101,6 +101,8 @@ static bool open_archive(struct tl_postgres *postgres, const struct tl_ctl_optio
                                      "`tellerline db migrate`")) &&
         tl_postgres_do(postgres, "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY", 0,
                        NULL, err);
+    if (ok && kept_ms != NULL)
+        *kept_ms = config->archive.kept_ms;
     tl_config_free(&config);
     return ok;
 }
@@ -111,7 +113,8 @@ int tl_command_trail_export(const struct tl_ctl_options *options)
     struct tl_postgres postgres = {0};
     PGresult *found = NULL;
     int status = TL_EXIT_OK;
-    if (!open_archive(&postgres, options, &err) || !find(&postgres, options, &found, &err)) {
+    if (!tl_trail_open_archive(&postgres, options, NULL, &err) ||
+        !find(&postgres, options, &found, &err)) {
         status = tl_ctl_fail(TL_EXIT_FAILED, &err);
     } else if (PQntuples(found) == 0) {
         status = tl_ctl_refuse(TL_EXIT_PROBLEM, "the archive has no such trail of queue %s",
@@ -133,7 +136,7 @@ static bool print_archived_key(const struct tl_ctl_options *options, struct tl_e
 {
     struct tl_postgres postgres = {0};
     PGresult *found = NULL;
-    if (open_archive(&postgres, options, err))
+    if (tl_trail_open_archive(&postgres, options, NULL, err))
         found = tl_postgres_run(&postgres, "SELECT trail_key FROM archive_keys", 0, NULL, err);
     bool ok = found != NULL &&
               (PQntuples(found) == 1 ||

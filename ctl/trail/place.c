@@ -91,7 +91,7 @@ static unsigned find_faults(const struct proof *proof, const struct tl_trail_ver
 {
     struct tl_hash hash;
     struct tl_error why = {0};
-    char who[TL_LEAF_WHO_SIZE];
+    char who[TL_LEAF_WHO_SIZE], held_by[TL_LEAF_WHO_SIZE];
     unsigned faults = 0;
     tl_tlog_leaf_hash(proof->line, strlen(proof->line), &hash);
     if (proof->size != proof->checkpoint.size ||
@@ -101,7 +101,7 @@ static unsigned find_faults(const struct proof *proof, const struct tl_trail_ver
         faults++;
     }
     tl_leaf_who(proof->salt, proof->visitor, strlen(proof->visitor), who);
-    if (strcmp(who, proof->leaf.who) != 0) {
+    if (tl_leaf_held(&proof->leaf, held_by) == 0 || strcmp(who, held_by) != 0) {
         puts("the leaf is not about this visitor");
         faults++;
     }
@@ -114,13 +114,13 @@ static unsigned find_faults(const struct proof *proof, const struct tl_trail_ver
 
 static void tell(const struct proof *proof, bool has_key)
 {
-    char time[TL_UNITS_TEXT_MAX];
+    char time[TL_UNITS_TEXT_MAX], who[TL_LEAF_WHO_SIZE];
+    tl_place place = tl_leaf_held(&proof->leaf, who);
     tl_time_format(proof->leaf.ms, time, sizeof(time));
     printf("the place %u:%" PRIu64 " is this visitor's: %s at %s, leaf %" PRIu64 " of %" PRIu64
            " of %s\n",
-           tl_place_lane(proof->leaf.place), (uint64_t)tl_place_seq(proof->leaf.place),
-           tl_leaf_kind_name(proof->leaf.kind), time, proof->index, proof->size,
-           proof->checkpoint.origin);
+           tl_place_lane(place), (uint64_t)tl_place_seq(place), tl_leaf_kind_name(proof->leaf.kind),
+           time, proof->index, proof->size, proof->checkpoint.origin);
     if (!has_key)
         puts("no key was given: who signed the checkpoint was not verified");
 }

@@ -12,34 +12,42 @@
 #include "lab/memory.h"
 
 enum {
-    KEPT = 1000,           /* findings */
-    PER_WINDOW = 10000000, /* admissions; where a rate allows more, it is not checked */
-    EXCUSED_MS = 60000,    /* a gap is told so soon after it is found */
+    EXCUSED_MS = 60000, /* a gap is told so soon after it is found */
     /* No queue has as many events between two leaves; where the store begins again after a loss,
      * the numbers go on far beyond (docs/contributors/wire-format.md, incarnations). */
     EVENTS = 1000,
     EVENTS_PER_MS = 100
 };
 
+static const uint64_t NEVER = UINT64_MAX;
+
 struct tl_replay {
     struct tl_trail_line line;
     struct tl_trail_rules rules;
-    bool telling;   /* from `begins` to `all`: those who were not told yet may have ended */
-    bool has_line;  /* everybody was told once */
-    int64_t *times; /* of the last admissions, rules.per_window of them, in turn */
-    uint64_t n_times;
-    int64_t last_ms;
+    bool telling;  /* from `begins` to `all`: those who were not told yet may have ended */
+    bool has_line; /* everybody was told once */
+    bool deleted;
+    int64_t *times;                         /* of admissions */
+    size_t n_times, times_capacity, steady; /* steady: the first under this rate and clock */
     uint64_t event;
     int64_t ms;     /* of the leaf before */
     uint64_t began; /* the first leaf since the last gap where the store began again, or NEVER */
     uint64_t highest, highest_before; /* seq that was given; before this event */
+    int64_t drawn_ms;                 /* the first opening with a draw that has come, or 0 */
+    uint64_t highest_told;            /* before the last `begins` */
+    struct tl_turns turns;            /* of the lanes, under the weights of the last step */
+    uint64_t told_event;              /* of the last `begins` */
+    struct {
+        uint64_t n, of[TL_LANES_MAX];
+        tl_place last[TL_LANES_MAX];
+        uint64_t leaves[TL_LANES_MAX]; /* of these */
+    } step;                            /* the admissions of this event */
     struct tl_finding *findings;
-    size_t n_findings, n_kept, capacity;
+    size_t n_findings, capacity;
     struct tl_replay_result counts;
     uint64_t number; /* of this leaf */
+    bool in_doubt;   /* because of a gap nobody can know whether it is right */
 };
-
-static const uint64_t NEVER = UINT64_MAX;
 
 struct tl_replay *tl_replay_new(void)
 {
@@ -61,17 +69,15 @@ void tl_replay_free(struct tl_replay *replay)
 
 /* ---- findings ---- */
 
-__attribute__((format(printf, 3, 4))) static void complain(struct tl_replay *replay, int64_t ms,
-                                                           const char *format, ...)
+/* against: the leaf that it contradicts, 0: not known which, NEVER: nothing excuses it. */
+__attribute__((format(printf, 3, 4))) static void
+complain(struct tl_replay *replay, uint64_t against, const char *format, ...)
 {
     va_list arguments;
-    replay->n_findings++;
-    if (replay->n_kept == KEPT)
-        return;
-    replay->findings = tl_xgrow(replay->findings, &replay->capacity, replay->n_kept + 1,
+    replay->findings = tl_xgrow(replay->findings, &replay->capacity, replay->n_findings + 1,
                                 sizeof(*replay->findings));
-    struct tl_finding *finding = &replay->findings[replay->n_kept++];
-    *finding = (struct tl_finding){.leaf = replay->number, .ms = ms};
+    struct tl_finding *finding = &replay->findings[replay->n_findings++];
+    *finding = (struct tl_finding){.leaf = replay->number, .against = against, .ms = replay->ms};
     va_start(arguments, format);
     vsnprintf(finding->text, sizeof(finding->text), format, arguments);
     va_end(arguments);
@@ -80,24 +86,28 @@ __attribute__((format(printf, 3, 4))) static void complain(struct tl_replay *rep
 void tl_replay_note(struct tl_replay *replay, uint64_t number, const char *text)
 {
     replay->number = number;
-    complain(replay, 0, "%s", text);
+    complain(replay, NEVER, "%s", text);
 }
 
 /* Something was lost, or changed by hand, at this time: what was found since is about that. Not
- * what was found before the store began again after its loss, nor long before another gap was told:
- * whatever `since` says, that was not because of it. */
+ * what was found before the store began again after its loss, or contradicts what it said since;
+ * nor long before another gap was told: whatever `since` says, that was not because of it. */
 static void excuse(struct tl_replay *replay, const struct tl_leaf *leaf, int64_t since_ms)
 {
     bool is_loss = strncmp(leaf->detail, "store:", strlen("store:")) == 0;
-    uint64_t first = is_loss ? replay->began : 0;
+    uint64_t first = is_loss ? replay->began : 0, again = is_loss ? replay->began : NEVER;
     if (!is_loss && since_ms < leaf->ms - EXCUSED_MS)
         since_ms = leaf->ms - EXCUSED_MS;
-    while (replay->n_kept > 0 && replay->n_kept == replay->n_findings &&
-           replay->findings[replay->n_kept - 1].ms >= since_ms &&
-           replay->findings[replay->n_kept - 1].leaf >= first) {
-        replay->n_kept--;
-        replay->n_findings--;
-        replay->counts.unprovable++;
+    struct tl_finding *findings = replay->findings;
+    size_t n = replay->n_findings, from = n;
+    while (from > 0 && findings[from - 1].ms >= since_ms && findings[from - 1].leaf >= first)
+        from--;
+    replay->n_findings = from;
+    for (size_t i = from; i < n; i++) {
+        if (findings[i].against < again)
+            replay->counts.unprovable++;
+        else
+            findings[replay->n_findings++] = findings[i];
     }
 }
 
@@ -115,48 +125,55 @@ static struct place_text show(tl_place place)
 
 /* ---- who is there ---- */
 
-/* The place of this leaf, which has to be known. NULL, with a finding or counted as unprovable,
- * when it is not. */
+/* A seq is given to one visitor, whatever was lost. */
+static void check_who(struct tl_replay *replay, const struct tl_leaf *leaf,
+                      const struct tl_trail_place *at)
+{
+    if (at != NULL && strcmp(at->who, leaf->who) != 0)
+        complain(replay, NEVER, "%s: place %s belongs to another visitor, by leaf %" PRIu64,
+                 tl_leaf_kind_name(leaf->kind), show(leaf->place).text, at->leaf);
+}
+
+/* The place of this leaf, which has to be there, as the trail told it last: while all are told
+ * again, that of who was not told yet may be out of date. NULL, with a finding or in doubt, when it
+ * is not there. */
 static struct tl_trail_place *known(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     struct tl_trail_place *at = tl_trail_line_find(&replay->line, leaf->place);
-    if (at == NULL && replay->telling) {
-        replay->counts.unprovable++;
-        return NULL;
-    }
-    if (at == NULL) {
-        complain(replay, leaf->ms, "%s: place %s is not in the line, and not active",
+    bool is_there = at != NULL && at->state != TL_TRAIL_GONE;
+    check_who(replay, leaf, at);
+    if (replay->telling && !(is_there && at->told))
+        replay->in_doubt = true;
+    else if (!is_there)
+        complain(replay, 0, "%s: place %s is not in the line, and not active",
                  tl_leaf_kind_name(leaf->kind), show(leaf->place).text);
-        return NULL;
-    }
-    if (at->who[0] != '\0' && strcmp(at->who, leaf->who) != 0)
-        complain(replay, leaf->ms, "%s: place %s belongs to another visitor, by leaf %" PRIu64,
-                 tl_leaf_kind_name(leaf->kind), show(leaf->place).text, at->leaf);
-    if (tl_trail_place_of(at) != leaf->place)
-        complain(replay, leaf->ms, "%s: place %s was %s since leaf %" PRIu64,
+    else if (tl_trail_place_of(at) != leaf->place)
+        complain(replay, at->leaf, "%s: place %s was %s since leaf %" PRIu64,
                  tl_leaf_kind_name(leaf->kind), show(leaf->place).text,
                  show(tl_trail_place_of(at)).text, at->leaf);
-    return at;
+    return is_there ? at : NULL;
 }
 
 static struct tl_trail_place *give(struct tl_replay *replay, const struct tl_leaf *leaf,
                                    tl_place place, enum tl_trail_state state)
 {
-    return tl_trail_line_put(&replay->line, place, leaf->who, state, replay->number);
+    if (tl_place_seq(place) > replay->highest)
+        replay->highest = tl_place_seq(place);
+    struct tl_trail_place *at =
+        tl_trail_line_put(&replay->line, place, leaf->who, state, replay->number);
+    at->since_ms = at->since_ms > 0 ? at->since_ms : leaf->ms;
+    return at;
 }
 
 static void enter(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
-    uint64_t seq = tl_place_seq(leaf->place);
     replay->counts.entered++;
     if (tl_trail_line_find(&replay->line, leaf->place) != NULL)
-        complain(replay, leaf->ms, "entered: place %s was given before", show(leaf->place).text);
-    else if (seq <= replay->highest_before)
-        complain(replay, leaf->ms,
+        complain(replay, NEVER, "entered: place %s was given before", show(leaf->place).text);
+    else if (tl_place_seq(leaf->place) <= replay->highest_before)
+        complain(replay, NEVER,
                  "entered: place %s comes after place %" PRIu64 ", which was given before",
                  show(leaf->place).text, replay->highest_before);
-    if (seq > replay->highest)
-        replay->highest = seq;
     give(replay, leaf, leaf->place, TL_TRAIL_WAITS);
 }
 
@@ -164,51 +181,70 @@ static void enter(struct tl_replay *replay, const struct tl_leaf *leaf)
 static void tell(struct tl_replay *replay, const struct tl_leaf *leaf, enum tl_trail_state state)
 {
     const struct tl_trail_place *at = tl_trail_line_find(&replay->line, leaf->place);
-    if (leaf->kind != TL_NOTE_RESTORED && !replay->telling)
-        complain(replay, leaf->ms, "%s: nobody is told at this time",
-                 tl_leaf_kind_name(leaf->kind));
-    replay->counts.restored += leaf->kind == TL_NOTE_RESTORED;
-    if (at != NULL && at->who[0] != '\0' && strcmp(at->who, leaf->who) != 0)
-        complain(replay, leaf->ms, "%s: place %s belongs to another visitor, by leaf %" PRIu64,
-                 tl_leaf_kind_name(leaf->kind), show(leaf->place).text, at->leaf);
+    const char *kind = tl_leaf_kind_name(leaf->kind);
+    bool is_back = leaf->kind == TL_NOTE_RESTORED;
+    bool is_same = at != NULL && at->state == state && tl_trail_place_of(at) == leaf->place;
+    bool is_new = at == NULL && state == TL_TRAIL_WAITS &&
+                  tl_place_seq(leaf->place) > replay->highest_told; /* came in the gap */
+    check_who(replay, leaf, at);
+    if (is_back)
+        replay->counts.restored++;
+    else if (!replay->telling)
+        complain(replay, 0, "%s: nobody is told at this time", kind);
+    else if (!is_same && at != NULL && at->told && at->state != TL_TRAIL_GONE)
+        complain(replay, at->leaf, "%s: place %s was told otherwise by leaf %" PRIu64, kind,
+                 show(leaf->place).text, at->leaf);
+    else if (!is_same && !is_new && replay->has_line)
+        replay->in_doubt = true; /* an admission or an end that was not told, or did not last */
     give(replay, leaf, leaf->place, state);
 }
 
-/* A lane is changed with the same seq; a draw gives a seq behind all before it, in the same lane.
- */
-static void check_move(struct tl_replay *replay, const struct tl_leaf *leaf, tl_place to)
+/* A lane is changed with the same seq; a draw gives a seq behind all before it, in the same lane,
+ * once and not before the opening. */
+static void check_move(struct tl_replay *replay, const struct tl_leaf *leaf,
+                       const struct tl_trail_place *at, tl_place to)
 {
     uint64_t before = tl_place_seq(leaf->place), after = tl_place_seq(to);
     const char *kind = tl_leaf_kind_name(leaf->kind);
     if (to == 0) {
-        complain(replay, leaf->ms, "%s: to no place", kind);
+        complain(replay, NEVER, "%s: to no place", kind);
         return;
     }
     bool is_draw = leaf->kind == TL_NOTE_DRAWN;
     if (is_draw && replay->rules.known && !replay->rules.drawn)
-        complain(replay, leaf->ms, "drawn: place %s, in a queue without a draw by leaf %" PRIu64,
+        complain(replay, replay->rules.leaf,
+                 "drawn: place %s, in a queue without a draw by leaf %" PRIu64,
                  show(leaf->place).text, replay->rules.leaf);
     if (is_draw ? after <= before || tl_place_lane(to) != tl_place_lane(leaf->place)
                 : after != before)
-        complain(replay, leaf->ms, "%s: place %s cannot become place %s", kind,
-                 show(leaf->place).text, show(to).text);
+        complain(replay, NEVER, "%s: place %s cannot become place %s", kind, show(leaf->place).text,
+                 show(to).text);
+    else if (is_draw && at != NULL && at->drawn)
+        complain(replay, 0, "drawn: place %s was drawn by leaf %" PRIu64, show(leaf->place).text,
+                 at->leaf);
+    else if (is_draw && leaf->ms < replay->rules.opens_ms)
+        complain(replay, replay->rules.leaf, "drawn: place %s, before the opening",
+                 show(leaf->place).text);
     else if (is_draw && tl_trail_line_find(&replay->line, to) != NULL)
-        complain(replay, leaf->ms, "drawn: place %s was given before", show(to).text);
+        complain(replay, 0, "drawn: place %s was given before", show(to).text);
 }
 
 static void move(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
-    tl_place to = tl_leaf_place(leaf->detail);
+    char who[TL_LEAF_WHO_SIZE];
+    tl_place to = tl_leaf_held(leaf, who);
     struct tl_trail_place *at = known(replay, leaf);
-    check_move(replay, leaf, to);
-    if (at != NULL && at->state != TL_TRAIL_WAITS)
-        complain(replay, leaf->ms, "%s: place %s does not wait", tl_leaf_kind_name(leaf->kind),
+    check_move(replay, leaf, at, to);
+    if (at != NULL && at->told && at->state != TL_TRAIL_WAITS)
+        complain(replay, at->leaf, "%s: place %s does not wait", tl_leaf_kind_name(leaf->kind),
                  show(leaf->place).text);
     if (at != NULL)
         tl_trail_line_remove(&replay->line, at);
     struct tl_trail_place *moved = to != 0 ? give(replay, leaf, to, TL_TRAIL_WAITS) : NULL;
-    if (moved != NULL && leaf->kind == TL_NOTE_DRAWN)
-        moved->who[0] = '\0'; /* of another seq it would be another text */
+    if (moved != NULL && leaf->kind == TL_NOTE_DRAWN) {
+        moved->drawn = true;
+        memcpy(moved->who, who, sizeof(who)); /* with the salt of the other seq */
+    }
 }
 
 /* ---- admissions ---- */
@@ -220,15 +256,16 @@ static void check_turn(struct tl_replay *replay, const struct tl_leaf *leaf)
     unsigned lane = tl_place_lane(leaf->place);
     unsigned from = replay->rules.known && !replay->rules.weighted ? 0 : lane;
     for (unsigned each = from; each <= lane; each++) {
-        const struct tl_trail_place *first = tl_trail_line_first(&replay->line, each);
-        if (first == NULL || (each == lane && first->seq >= tl_place_seq(leaf->place)))
+        uint64_t before = each < lane ? UINT64_MAX : tl_place_seq(leaf->place);
+        const struct tl_trail_place *first = tl_trail_line_first(&replay->line, each, false);
+        if (first != NULL && first->seq < before)
+            replay->in_doubt = true;
+        first = tl_trail_line_first(&replay->line, each, true);
+        if (first == NULL || first->seq >= before)
             continue;
-        if (!first->told)
-            replay->counts.unprovable++;
-        else
-            complain(replay, leaf->ms,
-                     "admitted: place %s went before place %s, which waited since leaf %" PRIu64,
-                     show(leaf->place).text, show(tl_trail_place_of(first)).text, first->leaf);
+        complain(replay, first->leaf,
+                 "admitted: place %s went before place %s, which waited since leaf %" PRIu64,
+                 show(leaf->place).text, show(tl_trail_place_of(first)).text, first->leaf);
         return;
     }
 }
@@ -237,61 +274,112 @@ static void check_rules(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     const struct tl_trail_rules *rules = &replay->rules;
     uint64_t active = replay->line.active;
+    if (!rules->known || (rules->bounded && replay->telling))
+        replay->in_doubt = true; /* who is active is not known */
     if (!rules->known)
         return;
     if (rules->shut)
-        complain(replay, leaf->ms, "admitted: place %s, while the queue was %s by leaf %" PRIu64,
+        complain(replay, rules->leaf, "admitted: place %s, while the queue was %s by leaf %" PRIu64,
                  show(leaf->place).text, rules->mode, rules->leaf);
     if (leaf->ms < rules->opens_ms)
-        complain(replay, leaf->ms, "admitted: place %s, before the opening",
+        complain(replay, rules->leaf, "admitted: place %s, before the opening",
                  show(leaf->place).text);
     if (rules->bounded && active > rules->most)
-        complain(replay, leaf->ms,
+        complain(replay, 0,
                  "admitted: place %s, as number %" PRIu64 " of at most %" PRIu64
                  " by leaf %" PRIu64,
                  show(leaf->place).text, active, rules->most, rules->leaf);
 }
 
+/* Windows in which the rate was changed, or the clock went back, are in doubt: the store keeps no
+ * rate over them that a reader could tell. */
 static void check_rate(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     const struct tl_trail_rules *rules = &replay->rules;
-    if (rules->per_window == 0 || rules->per_window > PER_WINDOW)
+    size_t n = replay->n_times++;
+    replay->times = tl_xgrow(replay->times, &replay->times_capacity, n + 1, sizeof(*replay->times));
+    replay->times[n] = leaf->ms;
+    if (n > 0 && leaf->ms < replay->times[n - 1])
+        replay->steady = n;
+    if (rules->per_window == 0 || n < rules->per_window)
         return;
-    if (replay->times == NULL || leaf->ms < replay->last_ms) { /* the clock went back */
-        free(replay->times);
-        replay->times = tl_xalloc(rules->per_window, sizeof(*replay->times));
-        replay->n_times = 0;
-    }
-    int64_t *time = &replay->times[replay->n_times++ % rules->per_window];
-    if (replay->n_times > rules->per_window && leaf->ms - *time < rules->window_ms)
-        complain(replay, leaf->ms,
+    int64_t passed_ms = leaf->ms - replay->times[n - rules->per_window];
+    if (passed_ms >= rules->window_ms)
+        return;
+    if (n - rules->per_window < replay->steady)
+        replay->in_doubt = true;
+    else
+        complain(replay, 0,
                  "admitted: place %s, as number %" PRIu64 " in %" PRId64 " ms, by leaf %" PRIu64,
-                 show(leaf->place).text, rules->per_window + 1, leaf->ms - *time, rules->leaf);
-    *time = replay->last_ms = leaf->ms;
+                 show(leaf->place).text, rules->per_window + 1, passed_ms, rules->leaf);
+}
+
+/* Of how many admitted together each lane has its share depends on who waited before: on those who
+ * still do, and on them. */
+static void check_shares(struct tl_replay *replay)
+{
+    uint64_t sizes[TL_LANES_MAX], fair[TL_LANES_MAX] = {0};
+    if (replay->step.n > 0 && replay->rules.weights.n > 0) {
+        tl_turns_weigh(&replay->turns, &replay->rules.weights);
+        struct tl_turns turns = replay->turns;
+        for (unsigned lane = 0; lane < TL_LANES_MAX; lane++)
+            sizes[lane] = replay->line.lanes[lane].waiting + replay->step.of[lane];
+        for (uint64_t i = 0; i < replay->step.n; i++) {
+            int lane = tl_turns_next(&turns, sizes);
+            turns.due[lane] += turns.strides[lane];
+            sizes[lane]--;
+            fair[lane]++;
+        }
+        for (unsigned lane = 0; lane < TL_LANES_MAX && !replay->telling; lane++) {
+            if (replay->step.of[lane] <= fair[lane])
+                continue;
+            replay->number = replay->step.leaves[lane];
+            complain(replay, 0,
+                     "admitted: place %s, as number %" PRIu64 " of its lane at once, which had "
+                     "%" PRIu64 " of %" PRIu64 " turns by the weights of leaf %" PRIu64,
+                     show(replay->step.last[lane]).text, replay->step.of[lane], fair[lane],
+                     replay->step.n, replay->rules.leaf);
+        }
+        tl_turns_admitted(&replay->turns, replay->step.of);
+    }
+    memset(&replay->step, 0, sizeof(replay->step));
+}
+
+static void note_share(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    unsigned lane = tl_place_lane(leaf->place);
+    replay->in_doubt = replay->in_doubt || (replay->telling && replay->rules.weights.n > 0);
+    replay->step.n++;
+    replay->step.of[lane]++;
+    replay->step.last[lane] = leaf->place;
+    replay->step.leaves[lane] = replay->number;
 }
 
 static void change_rules(struct tl_replay *replay, const char *detail)
 {
     const struct tl_trail_rules before = replay->rules;
     tl_trail_rules_read(&replay->rules, detail, replay->number);
-    if (before.per_window == replay->rules.per_window &&
-        before.window_ms == replay->rules.window_ms)
-        return;
-    free(replay->times);
-    replay->times = NULL;
+    if (replay->event == replay->told_event)
+        replay->turns = replay->rules.turns; /* else they follow from what was told */
+    if (before.per_window != replay->rules.per_window ||
+        before.window_ms != replay->rules.window_ms)
+        replay->steady = replay->n_times;
 }
 
 static void admit(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     struct tl_trail_place *at = known(replay, leaf);
     replay->counts.admitted++;
-    if (at != NULL && at->state == TL_TRAIL_ACTIVE)
-        complain(replay, leaf->ms, "admitted: place %s is active since leaf %" PRIu64,
+    if (at != NULL && at->told && at->state == TL_TRAIL_ACTIVE)
+        complain(replay, at->leaf, "admitted: place %s is active since leaf %" PRIu64,
                  show(leaf->place).text, at->leaf);
+    if (at != NULL && replay->rules.drawn && !at->drawn && at->since_ms < replay->drawn_ms)
+        complain(replay, at->leaf, "admitted: place %s was not drawn", show(leaf->place).text);
     give(replay, leaf, leaf->place, TL_TRAIL_ACTIVE);
     check_turn(replay, leaf);
     check_rules(replay, leaf);
     check_rate(replay, leaf);
+    note_share(replay, leaf);
 }
 
 static void end(struct tl_replay *replay, const struct tl_leaf *leaf)
@@ -304,6 +392,39 @@ static void end(struct tl_replay *replay, const struct tl_leaf *leaf)
 
 /* ---- gaps ---- */
 
+/* `WHY:MISSING:SINCE` */
+static void begin(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    const char *since = strrchr(leaf->detail, ':');
+    if (since != NULL)
+        excuse(replay, leaf, strtoll(since + 1, NULL, 10));
+    replay->began = NEVER;
+    replay->counts.gaps += replay->has_line;
+    replay->telling = true;
+    replay->deleted = false;
+    replay->told_event = leaf->event;
+    replay->highest_told = replay->highest;
+    tl_trail_line_doubt(&replay->line);
+}
+
+static void end_queue(struct tl_replay *replay)
+{
+    tl_trail_line_doubt(&replay->line);
+    tl_trail_line_settle(&replay->line);
+    replay->deleted = true;
+}
+
+static void finish(struct tl_replay *replay)
+{
+    if (!replay->telling)
+        complain(replay, 0, "all: nobody was told");
+    replay->counts.unprovable += tl_trail_line_settle(&replay->line);
+    replay->telling = false;
+    replay->has_line = true;
+}
+
+/* ---- leaf by leaf ---- */
+
 /* Before the leaf is taken: the store may have lost something before it. */
 static void look_for_restart(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
@@ -314,42 +435,39 @@ static void look_for_restart(struct tl_replay *replay, const struct tl_leaf *lea
         replay->began = replay->number;
 }
 
-/* `WHY:MISSING:SINCE` */
-static void begin(struct tl_replay *replay, const struct tl_leaf *leaf)
+/* A step has one number and one time. */
+static void follow(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
-    const char *since = strrchr(leaf->detail, ':');
-    if (since != NULL)
-        excuse(replay, leaf, strtoll(since + 1, NULL, 10));
-    replay->began = NEVER;
-    replay->counts.gaps += replay->has_line;
-    replay->telling = true;
-    tl_trail_line_doubt(&replay->line);
-}
-
-static void finish(struct tl_replay *replay, const struct tl_leaf *leaf)
-{
-    if (!replay->telling)
-        complain(replay, leaf->ms, "all: nobody was told");
-    replay->counts.unprovable += tl_trail_line_settle(&replay->line);
-    replay->telling = false;
-    replay->has_line = true;
+    const char *kind = tl_leaf_kind_name(leaf->kind);
+    uint64_t event = replay->event;
+    int64_t ms = replay->ms;
+    look_for_restart(replay, leaf);
+    replay->event = leaf->event;
+    replay->ms = leaf->ms;
+    if (replay->drawn_ms == 0 && replay->rules.drawn && leaf->ms >= replay->rules.opens_ms)
+        replay->drawn_ms = replay->rules.opens_ms;
+    if (leaf->event > event)
+        replay->highest_before = replay->highest;
+    else if (leaf->event < event)
+        complain(replay, NEVER, "%s: step %" PRIu64 " comes after step %" PRIu64, kind, leaf->event,
+                 event);
+    else if (leaf->ms != ms)
+        complain(replay, NEVER, "%s: step %" PRIu64 " was at another time", kind, event);
+    if (replay->deleted && leaf->kind != TL_NOTE_BEGINS)
+        complain(replay, NEVER, "%s: the queue was deleted before", kind);
 }
 
 void tl_replay_take(struct tl_replay *replay, uint64_t number, const struct tl_leaf *leaf)
 {
+    if (leaf->event != replay->event || leaf->kind != TL_NOTE_ADMITTED)
+        check_shares(replay);
     replay->number = number;
-    if (leaf->event < replay->event)
-        complain(replay, leaf->ms, "%s: step %" PRIu64 " comes after step %" PRIu64,
-                 tl_leaf_kind_name(leaf->kind), leaf->event, replay->event);
-    look_for_restart(replay, leaf);
-    if (leaf->event > replay->event)
-        replay->highest_before = replay->highest;
-    replay->event = leaf->event;
-    replay->ms = leaf->ms;
+    replay->in_doubt = false;
+    follow(replay, leaf);
     bool is_of_place = leaf->kind != TL_NOTE_BEGINS && leaf->kind != TL_NOTE_ALL &&
                        leaf->kind != TL_NOTE_DELETED && leaf->kind != TL_NOTE_RULES;
     if (is_of_place && (leaf->place == 0 || leaf->who[0] == '\0')) {
-        complain(replay, leaf->ms, "%s: of no place", tl_leaf_kind_name(leaf->kind));
+        complain(replay, NEVER, "%s: of no place", tl_leaf_kind_name(leaf->kind));
         return;
     }
     if (leaf->kind == TL_NOTE_ENTERED)
@@ -367,18 +485,19 @@ void tl_replay_take(struct tl_replay *replay, uint64_t number, const struct tl_l
     else if (leaf->kind == TL_NOTE_BEGINS)
         begin(replay, leaf);
     else if (leaf->kind == TL_NOTE_ALL)
-        finish(replay, leaf);
+        finish(replay);
     else if (leaf->kind == TL_NOTE_RULES)
         change_rules(replay, leaf->detail);
     else
-        tl_trail_line_free(&replay->line); /* deleted */
+        end_queue(replay);
+    replay->counts.unprovable += replay->in_doubt;
 }
 
-struct tl_replay_result tl_replay_result(const struct tl_replay *replay)
+struct tl_replay_result tl_replay_result(struct tl_replay *replay)
 {
+    check_shares(replay);
     struct tl_replay_result result = replay->counts;
     result.findings = replay->findings;
     result.n_findings = replay->n_findings;
-    result.n_kept = replay->n_kept;
     return result;
 }

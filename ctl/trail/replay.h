@@ -10,7 +10,7 @@
 
 /* Something that is not as it has to be. */
 struct tl_finding {
-    uint64_t leaf; /* its number, from 0 */
+    uint64_t leaf, against; /* numbers, from 0: its own, and which it contradicts (replay.c) */
     int64_t ms;
     char text[240];
 };
@@ -26,14 +26,14 @@ void tl_replay_take(struct tl_replay *replay, uint64_t number, const struct tl_l
 void tl_replay_note(struct tl_replay *replay, uint64_t number, const char *text);
 
 struct tl_replay_result {
-    const struct tl_finding *findings; /* the first of them */
-    size_t n_findings, n_kept;         /* all; those in the list */
+    const struct tl_finding *findings;
+    size_t n_findings;
     uint64_t entered, restored, admitted, ended;
     uint64_t gaps; /* after which everybody was told again */
     uint64_t
         unprovable; /* admissions and ends of which a gap leaves open whether they were right */
 };
-/* What came of it. Borrowed, until the next leaf. */
-struct tl_replay_result tl_replay_result(const struct tl_replay *replay);
+/* What came of it, when no more of the last step follows. Borrowed, until the next leaf. */
+struct tl_replay_result tl_replay_result(struct tl_replay *replay);
 
 #endif

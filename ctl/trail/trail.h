@@ -7,7 +7,13 @@
 #ifndef TL_CTL_TRAIL_H
 #define TL_CTL_TRAIL_H
 
+#include "common/archive/postgres.h"
 #include "ctl/shell/shell.h"
+
+/* Opens the archive, as of one moment. *kept_ms: how long it keeps what has ended; NULL: not asked.
+ */
+bool tl_trail_open_archive(struct tl_postgres *postgres, const struct tl_ctl_options *options,
+                           int64_t *kept_ms, struct tl_error *err);
 
 tl_ctl_verb tl_command_trail_export;
 tl_ctl_verb tl_command_trail_key;

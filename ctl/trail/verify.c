@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/units.h"
 
 #include "ctl/trail/file.h"
 #include "ctl/trail/replay.h"
+#include "ctl/trail/rows.h"
 #include "ctl/trail/trail.h"
 
 enum { SHOWN = 20 /* findings of a kind */ };
@@ -15,6 +17,7 @@ enum { SHOWN = 20 /* findings of a kind */ };
 struct verification {
     struct tl_trail_file file;
     struct tl_replay *replay;
+    struct tl_trail_rows *rows; /* NULL: they are not compared */
     FILE *in;
     uint64_t n_lines, n_wrong;
 };
@@ -24,7 +27,10 @@ static void take_line(void *context, const char *line, size_t length)
     struct verification *self = context;
     struct tl_leaf leaf;
     struct tl_error why;
-    if (tl_leaf_read(line, length, &leaf, &why))
+    bool is_leaf = tl_leaf_read(line, length, &leaf, &why);
+    if (is_leaf && self->rows != NULL)
+        tl_trail_rows_take(self->rows, &leaf);
+    if (is_leaf)
         tl_replay_take(self->replay, self->n_lines, &leaf);
     else
         tl_replay_note(self->replay, self->n_lines, why.text);
@@ -143,7 +149,7 @@ static bool check_since(struct verification *self, const char *path,
 static void check_line(struct verification *self)
 {
     struct tl_replay_result result = tl_replay_result(self->replay);
-    for (size_t i = 0; i < result.n_kept && i < SHOWN; i++) {
+    for (size_t i = 0; i < result.n_findings && i < SHOWN; i++) {
         char time[40];
         tl_time_format(result.findings[i].ms, time, sizeof(time));
         printf("leaf %" PRIu64 ", %s, %s\n", result.findings[i].leaf, time,
@@ -152,6 +158,22 @@ static void check_line(struct verification *self)
     if (result.n_findings > SHOWN)
         printf("... and %zu more\n", result.n_findings - SHOWN);
     self->n_wrong += result.n_findings;
+}
+
+/* ---- PostgreSQL ---- */
+
+static bool check_rows(struct verification *self, const struct tl_ctl_options *options,
+                       struct tl_error *err)
+{
+    struct tl_postgres postgres = {0};
+    int64_t kept_ms = 0;
+    uint64_t n_wrong = 0;
+    bool ok = tl_trail_open_archive(&postgres, options, &kept_ms, err) &&
+              tl_trail_rows_compare(self->rows, &postgres, self->file.checkpoint.origin,
+                                    tl_clock_wall_ms() - kept_ms, &n_wrong, err);
+    self->n_wrong += n_wrong;
+    tl_postgres_close(&postgres);
+    return ok;
 }
 
 static void sum_up(const struct verification *self, bool has_key, const char *since)
@@ -193,6 +215,8 @@ static bool verify(struct verification *self, const struct tl_ctl_options *optio
     if (options->older != NULL && !check_since(self, options->older, key, err))
         return false;
     check_line(self);
+    if (self->rows != NULL && !check_rows(self, options, err))
+        return false;
     sum_up(self, key != NULL, options->older);
     return true;
 }
@@ -200,11 +224,13 @@ static bool verify(struct verification *self, const struct tl_ctl_options *optio
 int tl_command_verify_trail(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    struct verification self = {.replay = tl_replay_new()};
+    struct verification self = {.replay = tl_replay_new(),
+                                .rows = options->archive ? tl_trail_rows_new() : NULL};
     bool ok = verify(&self, options, &err);
     if (self.in != NULL && fclose(self.in) != 0)
         ok = ok && tl_error_set(&err, TL_ERR_SYSTEM, "%s: %s", options->words[0], strerror(errno));
     tl_replay_free(self.replay);
+    tl_trail_rows_free(self.rows);
     tl_trail_file_free(&self.file);
     if (!ok)
         return tl_ctl_fail(tl_ctl_file_status(&err), &err);

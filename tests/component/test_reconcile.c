@@ -108,6 +108,44 @@ static void is_whole(struct test_store *store, uint64_t expected)
     tl_reply_free(reply);
 }
 
+static void ended_are(struct test_store *store, const char *expected)
+{
+    char text[200] = "";
+    struct tl_reply *reply =
+        test_function(store->redis, TL_FN_RECONCILE_SESSIONS, &store->keys, "0 500", NULL);
+    const struct tl_reply *ended = tl_reply_at(reply, TL_RECONCILE_ENDED);
+    for (size_t i = 2; i < tl_reply_count(ended); i++) {
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof(text) - length, "%s ", tl_reply_text(ended, i));
+    }
+    assert_string_equal(text, expected);
+    tl_reply_free(reply);
+}
+
+/* By their reasons, since all were told. */
+static void ends_are_counted_since_the_last_gap(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "capacity=2");
+    test_join_many(store, "v", 4, 0);
+    test_redis_ask(store->redis, "HINCRBY tl:{q}:state expired 7");
+    ended_are(store, "");
+    for (int i = 0; i < 3; i++)
+        tl_reply_free(test_function(store->redis, TL_FN_ARCHIVE, &store->keys, ARCHIVE, NULL));
+    ended_are(store, "0 0 0 0 0 0 ");
+    test_redis_ask(store->redis, "HINCRBY tl:{q}:state expired 5");
+    test_redis_ask(store->redis, "HINCRBY tl:{q}:state unclaimed 2");
+    test_redis_ask(store->redis, "HINCRBY tl:{q}:state left 1");
+    ended_are(store, "0 1 3 2 0 0 ");
+    /* One that is written again begins another count. */
+    test_redis_ask(store->redis, "HSET tl:{q}:state absent many");
+    ended_are(store, "");
+    tl_reply_free(test_function(store->redis, TL_FN_MEND, &store->keys, "memory 1000", NULL));
+    for (int i = 0; i < 3; i++)
+        tl_reply_free(test_function(store->redis, TL_FN_ARCHIVE, &store->keys, ARCHIVE, NULL));
+    ended_are(store, "0 0 0 0 0 0 ");
+}
+
 /* While the record lacks something nothing can be compared. */
 static void a_record_with_a_gap_is_not_compared(void **state)
 {
@@ -159,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_line_comes_in_ranges, test_store_clean),
         cmocka_unit_test_setup(sessions_have_a_place_and_a_deadline, test_store_clean),
+        cmocka_unit_test_setup(ends_are_counted_since_the_last_gap, test_store_clean),
         cmocka_unit_test_setup(a_record_with_a_gap_is_not_compared, test_store_clean),
         cmocka_unit_test_setup(ids_that_cannot_be_are_made_readable, test_store_clean),
     };

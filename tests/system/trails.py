@@ -70,5 +70,8 @@ def check_trail(postgres: PostgresServer, generation_id: str = "1") -> list[str]
     assert {(int(level), int(n)): text for level, n, text in tiles} == wanted
     for leaf, seq, joined in rows:
         words = leaves[int(leaf)].split(" ")
-        assert words[2] in ("entered", "restored", "waits", "stays") and words[4] in (seq, joined)
+        if words[2] == "drawn":
+            assert words[4] == joined and words[6].split(":")[1] == seq
+        else:
+            assert words[2] in ("entered", "restored", "waits", "stays") and words[4] in (seq, joined)
     return leaves

@@ -50,17 +50,18 @@ static bool send_refusal(const struct tl_visit *visit)
 static bool told(struct tl_visit *visit)
 {
     const struct tl_archive_job *job = tl_proof_told(visit);
-    char json[TL_PROOF_TEXT_MAX];
+    char json[TL_PROOF_TEXT_MAX], who[TL_LEAF_WHO_SIZE];
     struct tl_leaf leaf;
     struct tl_error err = {0};
     if (job == NULL || !tl_leaf_read(job->proof->leaf, strlen(job->proof->leaf), &leaf, &err))
         return send_refusal(visit);
+    tl_place place = tl_leaf_held(&leaf, who);
     json[tl_proof_write(visit, job, json)] = '\0';
     struct tl_proof_page what = {.json = json,
                                  .leaf = job->proof->leaf,
                                  .checkpoint = (const char *)job->bytes,
-                                 .lane = tl_place_lane(leaf.place),
-                                 .seq = tl_place_seq(leaf.place),
+                                 .lane = tl_place_lane(place),
+                                 .seq = tl_place_seq(place),
                                  .index = job->proof->index,
                                  .size = job->proof->size,
                                  .ms = leaf.ms};

@@ -258,18 +258,19 @@ static bool take_salt(const struct tl_reading *reading, struct tl_archive_job *j
                       struct tl_error *err)
 {
     struct tl_archived_proof *proof = job->proof;
-    char who[TL_LEAF_WHO_SIZE];
+    char who[TL_LEAF_WHO_SIZE], held_by[TL_LEAF_WHO_SIZE];
     unsigned char key[TL_SECRET_KEY_BYTES];
     struct tl_leaf leaf;
     if (!tl_leaf_read(proof->leaf, strlen(proof->leaf), &leaf, err))
         return false;
+    tl_place place = tl_leaf_held(&leaf, held_by);
     proof->has_salt = tl_secret_load_key(reading->key_path, "the key of the archive", NULL, key,
                                          &(struct tl_error){0});
     if (proof->has_salt)
-        tl_leaf_salt(key, proof->generation, tl_place_seq(leaf.place), proof->salt);
+        tl_leaf_salt(key, proof->generation, tl_place_seq(place), proof->salt);
     sodium_memzero(key, sizeof(key));
     tl_leaf_who(proof->salt, job->visitor, strlen(job->visitor), who);
-    if (proof->has_salt && strcmp(who, leaf.who) != 0)
+    if (proof->has_salt && strcmp(who, held_by) != 0)
         job->found = TL_ARCHIVE_NONE;
     return true;
 }

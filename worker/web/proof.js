@@ -69,11 +69,17 @@
     return hash([decode(proof.salt), utf8(proof.visitor)]).then(function (bytes) { return bytes.subarray(0, 16); });
   }
 
+  // Of a place that a draw gave, the last word names the visitor: LANE:SEQ:WHO.
+  function named() {
+    var words = proof.leaf.split(' ');
+    return decode(words[2] === 'drawn' ? words[6].split(':')[2] : words[5]);
+  }
+
   function checkPlace() {
     var lines = proof.checkpoint.split('\n');
     return Promise.all([rootOf(), who()]).then(function (found) {
       showPlace(Number(lines[1]) === proof.size && same(found[0], decode(lines[2])) &&
-        same(found[1], decode(proof.leaf.split(' ')[5])) ? 'good' : 'bad');
+        same(found[1], named()) ? 'good' : 'bad');
     });
   }
 

@@ -123,7 +123,7 @@ CREATE TABLE queue_stats (
 
 -- Where Redis and these tables differ, at most 100 for each generation, one for each place. `told`: the record tells of a
 -- place what cannot be, as after a change by hand; it stays until somebody deletes it. `waiting` and `active` were found by
--- the comparison, which does so again, or removes them.
+-- the comparison, which does so again, or removes them; so was `ended`, of numbers of a kind, whose seq is minus its REASON.
 CREATE TABLE queue_differences (
     generation_id int NOT NULL REFERENCES queue_generations ON DELETE CASCADE,
     seq bigint NOT NULL,
@@ -179,14 +179,15 @@ CREATE TABLE queue_rounds (
 
 -- A difference as a sentence.
 CREATE FUNCTION difference_text(d queue_differences) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT format('number %s: in Redis %s, in the archive %s', d.seq,
+    SELECT CASE WHEN d.seq < 0 THEN format('in Redis %s, in the archive %s', d.in_redis, d.in_archive)
+        ELSE format('number %s: in Redis %s, in the archive %s', d.seq,
         CASE WHEN d.in_redis IS NULL THEN 'nobody'
             ELSE format('visitor "%s" %s', coalesce(d.redis_visitor, '(forgotten)'), d.in_redis) END,
         CASE WHEN d.in_archive IS NULL THEN 'nobody'
             ELSE format('visitor "%s" %s', coalesce(d.archive_visitor, '(forgotten)'), d.in_archive) END)
         || coalesce((SELECT format('; swapped with number %s', other.seq) FROM queue_differences AS other
             WHERE other.generation_id = d.generation_id AND other.redis_visitor = d.archive_visitor
-            AND other.archive_visitor = d.redis_visitor AND other.seq <> d.seq LIMIT 1), '')
+            AND other.archive_visitor = d.redis_visitor AND other.seq <> d.seq LIMIT 1), '') END
 $$;
 
 -- Compares visitors of Redis, as of this event and in this state, with the entries that have not changed since: at their
@@ -214,6 +215,20 @@ BEGIN
                 OR r.deadline IS NOT NULL AND r.deadline IS DISTINCT FROM (extract(epoch FROM q.deadline) * 1000)::bigint);
     RETURN QUERY SELECT difference_text(d) FROM queue_differences AS d
         WHERE d.generation_id = generation AND d.found_at = now() ORDER BY d.seq;
+END $$;
+
+-- Compares how many have ended after the event `counted`, by `since`, up to this event: of each kind, in the order of REASON.
+-- One that was found before `counted` cannot be compared again, and stays. Returns sentences.
+CREATE FUNCTION compare_ended(generation int, as_of bigint, counted bigint, since timestamptz, in_redis bigint[],
+    in_archive bigint[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM queue_differences AS d WHERE d.generation_id = generation AND d.source = 'ended' AND d.event > counted;
+    INSERT INTO queue_differences (generation_id, seq, source, event, in_redis, in_archive)
+        SELECT generation, -nth, 'ended', as_of, redis || ' places are ' || kind || ' since ' || since, archive
+        FROM unnest('{completed,left,expired,unclaimed,absent,removed}'::text[], compare_ended.in_redis,
+            compare_ended.in_archive) WITH ORDINALITY AS each (kind, redis, archive, nth) WHERE redis <> archive;
+    RETURN QUERY SELECT difference_text(d) FROM queue_differences AS d
+        WHERE d.generation_id = generation AND d.found_at = now() AND d.source = 'ended' ORDER BY d.seq DESC;
 END $$;
 
 -- How far the dropping of what is old has come: it begins again six hours after it was done last.

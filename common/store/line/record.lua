@@ -8,7 +8,8 @@
 --   "ROOM MISSING SINCE": MISSING notes were not written because there was no room, since then, ms. None is written
 --   then, until all who wait and are active are told again.
 --
--- Field `standing` says how far that has come: "WHY SINCE MISSING STAGE CURSOR", or nothing when it is done.
+-- Field `standing` says how far that has come: "WHY SINCE MISSING STAGE CURSOR", or nothing when it is done. Field
+-- `counted`, "EVENT:MS:TOTAL:...": what the totals of ends were then; each end since is in the record.
 --
 -- Msgpack that is not made of tables is written as bytes: 148 an array of four, 146 of two; 207 and 205 a number of
 -- eight bytes and of two; 219 a text, after the four bytes of its length.
@@ -27,6 +28,38 @@ function record.units(room) return floor(room / ENTRIES) end
 function record.from_start(c, why, since)
     local standing = call('HGET', c.key.state, 'standing') or ''
     return match(standing, '^%d %d+ %d+ begin') and standing or format('%d %d 0 begin 0', why, since or c.now)
+end
+
+-- The totals of ends, in the order of their REASON, as this step leaves them; nil: one is damaged.
+local ENDS = { 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed' }
+
+local function ends_of(c)
+    local n = call('HMGET', c.key.state, unpack(ENDS))
+    for i = 1, #ENDS do
+        n[i] = tonumber(c.changes[ENDS[i]] or n[i])
+        if not n[i] then return end
+    end
+    n[3] = n[3] - n[4] - n[5] - n[6]
+    return n
+end
+
+-- Before the commit of a step after which the record has all ends again that the totals count.
+function record.count_from_here(c)
+    local n = c.archive and ends_of(c)
+    if n then state.set(c, 'counted', format('%d:%d:%d:%d:%d:%d:%d:%d', c.event + 1, c.now, unpack(n))) end
+end
+
+-- How many have ended since, by REASON, as texts: event, age in ms, completed, left, ...; {}: it cannot be told.
+function record.ended_since(c)
+    local event, ms, rest = match(call('HGET', c.key.state, 'counted') or '', '^(%d+):(%d+)([:%d-]+)$')
+    local n, i = event and ends_of(c), 0
+    if not n then return {} end
+    local list = { event, text.int(max(0, c.now - ms)) }
+    for before in gmatch(rest, '-?%d+') do
+        i = i + 1
+        list[i + 2] = format('%d', (n[i] or 0) - before)
+    end
+    return i == #ENDS and list or {}
 end
 
 -- The parts of the entry as a list, before another one is added. The first one is alone most of the time.

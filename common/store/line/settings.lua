@@ -89,18 +89,21 @@ end
 ---- what the record tells
 
 local RULES = { 'policy', 'order', 'mode', 'opens_at', 'lane_weights', 'rate.admit', 'rate.every', 'rate.burst',
-    'overbook', 'capacity', 'capacity.min' }
+    'overbook', 'capacity', 'capacity.min', 'lanes' }
 
--- Notes the rules by which visitors are admitted from here on, for the archive. Damaged settings stop nobody here.
+-- Notes the rules by which visitors are admitted from here on, for the archive; with weights also how far the turns of
+-- the lanes are; and what the lanes are called. Damaged settings stop nobody here.
 function settings.note_rules(c)
     if not c.archive then return end
     local v = pcall_redis('HMGET', c.key.config, unpack(RULES))
     for i = 1, #RULES do v[i] = not v.err and (v[i] or TEXTS[RULES[i]]) or '' end
     local bounds = { capacity = number(v[10]), ['capacity.min'] = number(v[11]) or 0 }
-    local now = c.capacity_now or call('HGET', c.key.state, 'capacity_now')
+    local found = call('HMGET', c.key.state, 'capacity_now', 'turns')
     local rules = format('policy=%s;order=%s;mode=%s;opens=%s;weights=%s;rate=%s/%s+%s;overbook=%s;capacity=%s',
         v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9],
-        bounds.capacity and int(settings.capacity(bounds, now)) or '')
+        bounds.capacity and int(settings.capacity(bounds, c.capacity_now or found[1])) or '')
+    if v[5] ~= '' then rules = rules .. ';turns=' .. (match(found[2] or '', '^[%d,]+:%d+:[%d,]+$') or '') end
+    if find(v[12], ',') then rules = rules .. ';lanes=' .. v[12] end
     if find(rules, '[^!-~]') then rules = 'damaged' end
     record.note(c, defs.NOTE.rules, 0, { sub(rules, 1, defs.RULES_MAX) }, {})
 end

@@ -186,6 +186,53 @@ def test_a_change_by_hand_is_found(sale, change):
     assert after_a_round(sale.postgres) == found
 
 
+def test_places_that_ended_are_counted(sale):
+    """One that is removed or altered in PostgreSQL, by its kind; and a total of Redis."""
+    system, postgres = sale.system, sale.postgres
+    visitors = [system.join("sale") for _ in range(5)]
+    visitors.pop().leave()
+    system.set("sale", "capacity=30")
+    for visitor in visitors:
+        wait_until(visitor.is_active, PATIENCE, "the turn of each comes")
+        visitor.complete()
+    desk = Admin(system.of("worker")[0])
+    desk.done("DELETE", "queues/sale/visitors/v2")
+    desk.close()
+    agree(system, postgres)
+    assert after_a_round(postgres) == []
+    postgres.sql("CREATE TABLE kept AS SELECT * FROM queue_entries WHERE status = 'completed' ORDER BY seq LIMIT 2")
+    postgres.sql("DELETE FROM queue_entries WHERE seq = (SELECT min(seq) FROM kept)")
+    [(source, kind, text)] = after_a_round(postgres)
+    assert (source, kind) == ("ended", -1) and "in Redis 4 places are completed since " in text and text.endswith("in the archive 3"), text
+    postgres.sql("UPDATE queue_entries SET status = 'left' WHERE seq = (SELECT max(seq) FROM kept)")
+    assert [text.partition(" since ")[0] + text[text.rindex(","):] for _, _, text in after_a_round(postgres)] == [
+        "in Redis 1 places are left, in the archive 2", "in Redis 4 places are completed, in the archive 2"]
+    assert text in system.of("archiver")[0].text()
+    postgres.sql("DELETE FROM queue_entries WHERE seq IN (SELECT seq FROM kept); INSERT INTO queue_entries SELECT * FROM kept")
+    assert after_a_round(postgres) == []
+    sale.add_to_size("removed", -1)
+    assert [(source, kind) for source, kind, _ in after_a_round(postgres)] == [("ended", -6), ("ended", -3)]
+
+
+def test_ends_that_a_gap_hides(start, postgres):
+    """What was found before it stays found; what ended since is compared."""
+    sale = Sale(start, postgres)
+    desk = Admin(sale.system.of("worker")[0])
+    desk.done("DELETE", "queues/sale/visitors/v2")
+    agree_open(sale.system, postgres)
+    postgres.sql("DELETE FROM queue_entries WHERE visitor = 'v2'")
+    found = after_a_round(postgres)
+    assert [kind for _, kind, _ in found] == [-6]
+    sale.system.store.command("HSET", sale.system.key("sale", "state"), "standing", "4 1 0 begin 0")
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps") == "2", PATIENCE, "all are told again")
+    desk.done("DELETE", "queues/sale/visitors/v5")
+    desk.close()
+    agree_open(sale.system, postgres)
+    assert after_a_round(postgres) == found
+    postgres.sql("DELETE FROM queue_differences; DELETE FROM queue_entries WHERE visitor = 'v5'")
+    assert ["in Redis 1 places are removed" in text for _, _, text in after_a_round(postgres)] == [True]
+
+
 def test_a_draw_before_the_comparison(start, postgres):
     """What Redis had before it is at another number in PostgreSQL, which is ahead: that is no difference."""
     sale = Sale(start, postgres, compared="0ms")

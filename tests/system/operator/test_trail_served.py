@@ -12,6 +12,9 @@ from admin import admin_file
 from contract import Contract
 from tellerline import BIN, CALM, PATIENCE, TOP, run
 from test_archive import agree, join_many
+from test_draw import drawn, open_now, time_in
+from test_trail import prepared
+from trails import check_trail
 from waiting import wait_until
 
 TILE = 256
@@ -199,6 +202,35 @@ def test_a_place_is_verified_offline(start, postgres, tmp_path):
     for bad in ({"salt": "A"}, {"leaf": "x"}, {"hashes": "x"}, {"index": -1}, {"checkpoint": "x"}, {"visitor": 5}):
         done = verify(proof | bad)
         assert done.returncode in (1, 2) and f"`{next(iter(bad))}`" in done.stderr, (bad, done.stderr)
+
+
+def test_a_place_that_a_draw_gave(start, postgres, tmp_path):
+    """The proof is of the place in the line, not of the one before the draw."""
+    system = start({"sale": CALM | {"capacity": 1, "order": "draw", "opens_at": time_in(600)}}, archivers=1, prepare=prepared,
+                   settings={"archive": {"url": postgres.url}})
+    come = [system.join("sale") for _ in range(5)]
+    open_now(system)
+    wait_until(lambda: drawn(system), PATIENCE, "the draw is done")
+    agree(system, postgres)
+    check_trail(postgres)
+    path = tmp_path / "place.json"
+
+    def proof_of(visitor):
+        visitor.status()  # with the ticket of the new place
+        answer = visitor.client.get("/v1/queues/sale/trail/proof", visitor.ticket)
+        return answer.json if answer.status == 200 else None
+
+    for visitor in come:
+        proof = wait_until(lambda visitor=visitor: proof_of(visitor), PATIENCE, "it is proved", every=0.1)
+        words = proof["leaf"].split(" ")
+        place = ":".join(words[6].split(":")[:2])
+        assert words[2] == "drawn" and place.split(":")[1] == postgres.sql(
+            f"SELECT seq FROM queue_entries WHERE visitor = '{visitor.view['visitor']}'")
+        for changed, status, said in (({}, 0, f"the place {place} is this visitor's: drawn at"),
+                                      ({"visitor": "another"}, 1, "not about this visitor")):
+            path.write_text(json.dumps(proof | changed))
+            done = run(BIN / "tellerline", "verify", "place", str(path))
+            assert done.returncode == status and said in done.stdout, done.stdout + done.stderr
 
 
 def test_without_an_archive_there_is_no_trail(start):

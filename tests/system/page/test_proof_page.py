@@ -10,6 +10,8 @@ from admin import admin_file
 from browser import check_accessible, scripts, visit
 from tellerline import CALM, PATIENCE
 from test_archive import agree, join_many
+from test_draw import drawn, open_now, time_in
+from test_trail import prepared
 from waiting import wait_until
 
 
@@ -69,6 +71,24 @@ def test_a_place_is_proved_in_the_browser(start, browser, postgres):
         assert "tellerline verify place" in text and proof["leaf"].split(" ")[4] in text, (link_address, text)
     finally:
         scripts(browser, True)
+
+
+def test_a_drawn_place_is_proved_in_the_browser(start, browser, postgres):
+    system = start({"sale": CALM | {"capacity": 1, "order": "draw", "opens_at": time_in(600)}}, archivers=1, prepare=prepared,
+                   settings={"archive": {"url": postgres.url}})
+    address = f"http://localhost:{system.of('worker')[0].http_port}/q/sale"
+    join_many(system, 20, "early")
+    visit(browser, address)
+    wait_until(lambda: system.numbers("sale")["waiting"] == 21, PATIENCE, "the page has joined")
+    open_now(system)
+    wait_until(lambda: drawn(system), PATIENCE, "the draw is done")
+    agree(system, postgres)
+    visit(browser, address)
+    visit(browser, f"{address}/proof")
+    wait_until(lambda: said(browser)[0], PATIENCE, "the page has checked it")
+    assert said(browser) == ("good", None, ["good"])
+    proof = json.loads(browser.find_element(By.ID, "proof").get_attribute("data-proof"))
+    assert " drawn " in proof["leaf"] and check_again(browser, visitor="early5") == "bad"
 
 
 def test_the_page_speaks_korean_and_says_what_is_missing(start, postgres):

@@ -35,7 +35,36 @@ static void a_leaf_is_read_as_it_was_written(void **state)
     assert_int_equal(read.kind, leaf.kind);
     assert_int_equal(read.place, leaf.place);
     assert_string_equal(read.who, leaf.who);
-    assert_int_equal(tl_leaf_place(read.detail), tl_place_make(0, 41));
+}
+
+static void a_leaf_says_who_has_which_place(void **state)
+{
+    static const char *const lines[] = {
+        "1 2 lane 1 5 AAAAAAAAAAAAAAAAAAAAAA -",
+        "1 2 lane 1 5 AAAAAAAAAAAAAAAAAAAAAA 0:",
+        "1 2 lane 1 5 AAAAAAAAAAAAAAAAAAAAAA 0:05",
+        "1 2 lane 1 5 AAAAAAAAAAAAAAAAAAAAAA 16:5",
+        "1 2 lane 1 5 AAAAAAAAAAAAAAAAAAAAAA 0:5:BBBBBBBBBBBBBBBBBBBBBA",
+        "1 2 drawn 1 5 AAAAAAAAAAAAAAAAAAAAAA 1:9",
+        "1 2 drawn 1 5 AAAAAAAAAAAAAAAAAAAAAA 1:9:",
+        "1 2 drawn 1 5 AAAAAAAAAAAAAAAAAAAAAA 1:9:BBBBBBBBBBBBBBBBBBBBBB",
+        "1 2 drawn 1 5 AAAAAAAAAAAAAAAAAAAAAA 1:9:BBBBBBBBBBBBBBBBBBBBBA:"};
+    (void)state;
+    struct tl_leaf leaf;
+    struct tl_error err;
+    char who[TL_LEAF_WHO_SIZE];
+#define HELD(line)                                                                                 \
+    (assert_true(tl_leaf_read(line, strlen(line), &leaf, &err)), tl_leaf_held(&leaf, who))
+    assert_int_equal(HELD("1 2 entered 1 5 AAAAAAAAAAAAAAAAAAAAAA -"), tl_place_make(1, 5));
+    assert_string_equal(who, "AAAAAAAAAAAAAAAAAAAAAA");
+    assert_int_equal(HELD("1 2 lane 1 5 AAAAAAAAAAAAAAAAAAAAAA 0:5"), tl_place_make(0, 5));
+    assert_string_equal(who, "AAAAAAAAAAAAAAAAAAAAAA");
+    assert_int_equal(HELD("1 2 drawn 1 5 AAAAAAAAAAAAAAAAAAAAAA 1:9:BBBBBBBBBBBBBBBBBBBBBA"),
+                     tl_place_make(1, 9));
+    assert_string_equal(who, "BBBBBBBBBBBBBBBBBBBBBA");
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        assert_int_equal(HELD(lines[i]), 0);
+#undef HELD
 }
 
 static void what_is_no_leaf_is_refused(void **state)
@@ -130,12 +159,17 @@ static void a_signer_takes_the_name_of_its_own_key_only(void **state)
 static void what_is_no_checkpoint_is_refused(void **state)
 {
     static const char *const texts[] = {
-        "", "a/q/1\n5\n", "a/q/1\n5\nAAAA\n\nx\n",
+        "",
+        "a/q/1\n5\n",
+        "a/q/1\n5\nAAAA\n\nx\n",
         "a/q/1\n-5\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\nx\n",
-        "a/q/1\n05\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\nx\n"};
+        "a/q/1\n05\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\nx\n",
+        "a/q\033[2J/1\n5\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\nx\n"};
     (void)state;
     struct tl_checkpoint read;
     struct tl_error err;
+    static const char good[] = "a/q/1\n5\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\nx\n";
+    assert_true(tl_checkpoint_read(good, strlen(good), &read, &err));
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         assert_false(tl_checkpoint_read(texts[i], strlen(texts[i]), &read, &err));
 }
@@ -144,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_leaf_is_read_as_it_was_written),
+        cmocka_unit_test(a_leaf_says_who_has_which_place),
         cmocka_unit_test(what_is_no_leaf_is_refused),
         cmocka_unit_test(who_stands_there_depends_on_the_place),
         cmocka_unit_test(a_checkpoint_is_verified_by_the_key_that_signed_it),

@@ -47,6 +47,11 @@ def agree(system: System, postgres: PostgresServer, queue: str, names: tuple[str
         raise AssertionError(f"{error}: {differs(system, postgres, queue, names)}") from error
 
 
+def wait_opened(system: System, queue: str) -> None:
+    """What happens before is not archived."""
+    wait_until(lambda: system.store.command("HGET", system.key(queue, "state"), "archive"), PATIENCE, "the archive is open")
+
+
 def finds_nothing(system: System) -> None:
     """The comparison of all queues."""
     done = system.ctl("audit", "--archive", timeout=120)
@@ -67,17 +72,20 @@ def trails_are_true(system: System, postgres: PostgresServer, queue: str) -> Non
 
 
 def _gaps(postgres: PostgresServer, queue: str) -> list[tuple[float, float]]:
-    """Those that the archive names, and from the last event of a generation until the next one was made."""
+    """Those that the archive names. Of a generation it knows nothing before it was opened, nor what Redis had not handed
+    over when the next one was made; and nothing of one that was lost before any of it was handed over."""
     return [(float(since), float(until)) for since, until in postgres.rows(f"""
         WITH g AS (SELECT g.*, lead(generation) OVER (ORDER BY generation) AS next FROM queue_generations AS g
             JOIN queues USING (queue_id) WHERE name = '{queue}')
-        SELECT extract(epoch FROM since), extract(epoch FROM until) FROM queue_gaps JOIN g USING (generation_id)
-            WHERE reason <> 'opened'
-        UNION ALL SELECT coalesce(extract(epoch FROM last_at), 0), next / 1e6 FROM g WHERE next IS NOT NULL""")]
+        SELECT CASE reason WHEN 'opened' THEN generation / 1e6 ELSE extract(epoch FROM since) END,
+            extract(epoch FROM until) FROM queue_gaps JOIN g USING (generation_id)
+        UNION ALL SELECT coalesce(extract(epoch FROM last_at), 0), next / 1e6 FROM g WHERE next IS NOT NULL
+        UNION ALL SELECT 0, min(generation) / 1e6 FROM g HAVING count(*) > 0""")]
 
 
-def has_all(postgres: PostgresServer, queue: str, history: History) -> None:
-    """Each end that visitors gave their places is there, unless it happened in a gap."""
+def has_all(postgres: PostgresServer, queue: str, history: History) -> int:
+    """Each end that visitors gave their places is there, unless it happened in a gap. Returns how many did."""
+    missing = 0
     known: dict[str, list[str]] = {}
     for visitor, status in postgres.rows("SELECT visitor, status FROM queue_entries JOIN queue_generations "
                                          f"USING (generation_id) JOIN queues USING (queue_id) WHERE name = '{queue}'"):
@@ -86,10 +94,12 @@ def has_all(postgres: PostgresServer, queue: str, history: History) -> None:
     for stay in history.stays:
         if stay.end not in ("completed", "left") or stay.end in known.get(stay.visitor, []):
             continue
+        missing += 1
         began, ended = stay.gave_back or 0.0, stay.ended_at or 0.0
         assert any(since - GRAIN <= ended and began <= until + GRAIN for since, until in gaps), (
             f"{queue}: place {stay.place} of {stay.visitor}, {stay.end} between {began:.3f} and {ended:.3f}, is in the "
             f"archive as {known.get(stay.visitor)}, and it has gaps {gaps}")
+    return missing
 
 
 def _megabytes(program: Program) -> int:
@@ -99,12 +109,13 @@ def _megabytes(program: Program) -> int:
 
 def check_archive(system: System, postgres: PostgresServer, histories: Mapping[str, History]) -> str:
     """After the lines have drained. Returns figures."""
+    missing = 0
     for queue, history in histories.items():
         agree(system, postgres, queue, SUMS if not history.losses else ("waiting", "active"))
-        has_all(postgres, queue, history)
+        missing += has_all(postgres, queue, history)
     finds_nothing(system)
     for queue in histories:
         trails_are_true(system, postgres, queue)
     rows = {name: int(postgres.sql(f"SELECT count(*) FROM {name}"))
             for name in ("queue_generations", "queue_entries", "queue_gaps", "trail_tiles")}
-    return f"archivers with {[_megabytes(one) for one in system.of('archiver')]} MB, rows {rows}"
+    return f"{missing} ends in gaps, archivers with {[_megabytes(one) for one in system.of('archiver')]} MB, rows {rows}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from actors import Actor
-from archived import check_archive
+from archived import check_archive, wait_opened
 from faults import STALENESS, Faults, conclude, end_visits
 from history import History, Loss
 from postgres_server import PostgresServer
@@ -150,6 +150,8 @@ def live_through(system: System, cluster: RedisCluster, queues: list[str], capac
     def joined(queue: str) -> bool:
         return len(histories[queue].stays) >= least or not all(actor.is_alive() for actor in crowds[queue])
 
+    for queue in queues if postgres is not None else []:
+        wait_opened(system, queue)
     for actor in everyone:
         actor.start()
     try:

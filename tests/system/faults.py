@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from actors import Actor
-from archived import check_archive
+from archived import check_archive, wait_opened
 from families import descendants
 from history import History, Loss, Rate, check
 from postgres_server import PostgresServer
@@ -258,6 +258,8 @@ def live_through(system: System, queue: str, capacity: int, seed: int, kinds: li
              for i in range(actors)]
     faults = kind_of_faults(system, queue, history, chance)
     faults.postgres = postgres
+    if postgres is not None:
+        wait_opened(system, queue)
     began = time.monotonic()
     for actor in crowd:
         actor.start()

@@ -26,6 +26,7 @@ local TOTAL = { 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed'
 local FIELDS = state.fields({ 'seq', 'joined', 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed',
     'admitted' }, { 'restore', 'brought', 'back', 'handed', 'notice' })
 local SETTINGS = settings.list({ 'waiting_ttl', 'session_ttl' })
+local UNASKED = { old = true, recent = true } -- why nothing comes back that nobody asks for
 
 local function running(c)
     local generation, event, cursor, returned, all = match(c.restore or '', '^running:(%d+):(%d+):(%d+):(%d+):(%d+)$')
@@ -199,6 +200,7 @@ local function done(c, args)
 end
 
 local function none(c, args)
+    if UNASKED[args[3]] and match(c.restore or '', '^asked') then return { 0, 0, 0 } end
     if rewind.stage(c, c.restore) then recovery.finish(c) end
     if args[3] == 'whole' then state.set(c, 'back', '') end -- what an earlier generation lost may still come back
     state.set(c, 'restore', 'none:' .. args[3])

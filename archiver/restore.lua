@@ -53,8 +53,8 @@ local function ask(c, args)
     elseif (c.back or '') ~= '' and not of_present then
         state.fail('INVALID', 'the store came back from an old copy, and the queue has gone on as of that')
     elseif later == '0' then
-        state.fail('INVALID', 'the archive has pseudonyms, and cannot bring back the line that came after this one: '
-            .. '`tellerline queue recover --now` goes on with this one, `queue delete` and `queue create` with none')
+        state.fail('INVALID', 'the line that is here is an old copy, and the archive cannot complete it: the log of the'
+            .. ' archiver says what you can do')
     end
     changes.record(c, changes.actor(args), 'recover', {}, { from = 'archive' })
     if later then return recovery.start_over(c, later + 0) end

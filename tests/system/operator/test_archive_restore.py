@@ -13,7 +13,7 @@ from test_faults_clock import HOUR, Clock
 from test_archive import agree, join_many, value
 from test_users import denials, guarded
 from test_store_trouble import PROMPT, STORE_TROUBLE
-from test_trail import export, verify
+from test_trail import export, verify_rows
 from trails import check_trail
 from http_client import Client
 from waiting import PATIENCE, wait_until
@@ -132,7 +132,7 @@ def test_the_line_comes_back_by_itself(start, postgres, tmp_path):
     # The trails of both generations are true.
     for generation_id, generation in postgres.rows("SELECT generation_id, generation FROM queue_generations ORDER BY 1"):
         check_trail(postgres, generation_id)
-        done = verify(export(system, tmp_path / generation, "--generation", generation))
+        done = verify_rows(system, export(system, tmp_path / generation, "--generation", generation))
         assert done.returncode == 0 and f"/{generation}: " in done.stdout, done.stdout + done.stderr
 
 

@@ -220,8 +220,8 @@ end)
 
 -- recover: moves the end of a recovery, or begins one, because the operator says so.
 -- args     1 keep   2 ms from now; 0 ends the recovery, and from then on none is named if none is known   and who
--- A part of a queue (state.find_part) goes on from here, also one without its state. Where it is archived the rest comes
--- back (line/rewind.lua).
+-- A part of a queue (state.find_part) goes on from here, also one without its state. Where it is archived, the rest
+-- comes back (line/rewind.lua).
 
 local RECOVERY_FIELDS = state.fields({}, { 'lost_generation', 'lost_by', 'recover_until', 'started', 'restore' })
 

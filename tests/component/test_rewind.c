@@ -17,9 +17,8 @@
 static uint64_t generation;
 
 /* Calls it with these words; its cursor, or -1 where there is nothing (more) to do. */
-static long long call(struct test_store *store, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static long long call(struct test_store *store, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static long long call(struct test_store *store,
+                                                            const char *format, ...)
 {
     char words[1024] = "1000 ", error[320] = "";
     va_list list;
@@ -105,8 +104,7 @@ static void what_happened_since_comes_back(void **state)
     test_join(store, "g", 0);
     test_batch(store);
     assert_int_equal(begin(store), 0);
-    /* a completed; b goes on; c was called; d has left; e left and came again; f was moved; g came.
-     */
+    /* a completed; b goes on; c was called; d left; e left and came again; f moved; g came. */
     call(store,
          "rows %" PRIu64 " 0 20 a %lld -1 5 1 0 b %lld %lld %lld 1 0 c %lld %lld %lld 0 0 "
          "d %lld -2 0 0 0 f %lld 0 0 0 0 e %lld 0 0 0 0 g %lld 0 0 0 3 h %lld -2 0 0 0",
@@ -156,6 +154,11 @@ static void what_happens_meanwhile_counts(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
+static void expire(struct test_store *store)
+{
+    tl_reply_free(test_function(store->redis, TL_FN_EXPIRE, &store->keys, "100 1000 1000", NULL));
+}
+
 /* What the archive knows may be an end of a session, which is due here. */
 static void no_session_ends_before(void **state)
 {
@@ -164,16 +167,12 @@ static void no_session_ends_before(void **state)
     come_back(store, 3600000);
     test_redis_ask(store->redis, "ZADD tl:{q}:active 1 a");
     test_redis_ask(store->redis, "HSET %s base_ms 1", store->keys.names[TL_KEY_STATE]);
-    struct tl_reply *reply =
-        test_function(store->redis, TL_FN_EXPIRE, &store->keys, "100 1000 1000", NULL);
-    tl_reply_free(reply);
+    expire(store);
     assert_int_equal(test_deadline(store, "a"), 1);
     assert_int_equal(call(store, "none whole"), -1);
-    reply = test_function(store->redis, TL_FN_EXPIRE, &store->keys, "100 1000 1000", NULL);
-    tl_reply_free(reply);
+    expire(store);
     test_redis_pass_time(store->redis, 5);
-    reply = test_function(store->redis, TL_FN_EXPIRE, &store->keys, "100 1000 1000", NULL);
-    tl_reply_free(reply);
+    expire(store);
     assert_int_equal(test_deadline(store, "a"), -1);
 }
 

@@ -355,7 +355,8 @@ static void a_stream_that_was_idle_is_read_at_its_new_node(void **state)
     assert_non_null(store);
     struct tl_stream *there = tl_streams_add(&streams, other, NULL);
     struct tl_stream *moves = tl_streams_add(&streams, idle, NULL);
-    assert_true(there != NULL && moves != NULL);
+    assert_non_null(there);
+    assert_non_null(moves);
     snprintf(there->id, sizeof(there->id), "0-0");
     snprintf(moves->id, sizeof(moves->id), "0-0");
     (void)test_redis_ask(to, "XADD %s 1-1 e x", other);

@@ -123,8 +123,7 @@ static void what_happened_since_comes_back(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
-/* Who has left, or came back and left, since the store is there again stays away; who joined again
- * gets the older place. A step that comes twice changes nothing. */
+/* Who has left meanwhile stays away; who joined again gets the older place. Twice changes nothing. */
 static void what_happens_meanwhile_counts(void **state)
 {
     struct test_store *store = *state;
@@ -288,8 +287,7 @@ static void a_short_window_stays_short(void **state)
     assert_int_equal(lasts_ms(store), 3000);
 }
 
-/* One that is there may take the window to compare, and an operator to ask; what an operator has
- * said of the end of the recovery counts. */
+/* It may take the window to compare, and an operator to ask, who may also say when it ends. */
 static void an_archiver_is_waited_for(void **state)
 {
     struct test_store *store = *state;

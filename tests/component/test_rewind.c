@@ -123,7 +123,7 @@ static void what_happened_since_comes_back(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
-/* Who has left meanwhile stays away; who joined again gets the older place. Twice changes nothing. */
+/* Who has left meanwhile stays away; who joined again gets the older place, and once only. */
 static void what_happens_meanwhile_counts(void **state)
 {
     struct test_store *store = *state;

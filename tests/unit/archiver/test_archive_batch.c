@@ -190,7 +190,8 @@ static void each_note_is_a_leaf_for_each_visitor(void **state)
     static const unsigned char key[TL_SECRET_KEY_BYTES] = {1};
     static const char *const kinds[] = {"entered 0 41", "entered 0 42", "lane 0 42",
                                         "drawn 0 41",   "ended 0 41",   "rules - -"};
-    static const char *const details[] = {"-", "-", "0:77", "0:900", "left", "mode=open"};
+    static const char *const details[] = {
+        "-", "-", "0:77", "0:900:1OHYwYwqeLL4Zupf3HA_Rw", "left", "mode=open"};
     (void)state;
     struct tl_archive_batch batch = {.salts = key};
     struct entry entry = entry_of(10, 100);

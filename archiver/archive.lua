@@ -124,7 +124,7 @@ entry('archive', { 'allow-oom' }, function(keys, args)
     local room = record.room(units, most - held)
     compare(c, args)
     if not before then
-        state.set(c, 'standing', record.from_start(c, GAP.opened))
+        state.set(c, 'standing', record.from_start(c, GAP.opened, floor(c.generation / 1000)))
     elseif missing ~= '' and has_room then
         state.set(c, 'standing', concat({ GAP.backlog, since, missing, 'begin', '0' }, ' '))
     elseif missing ~= '' then

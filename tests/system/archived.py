@@ -72,13 +72,12 @@ def trails_are_true(system: System, postgres: PostgresServer, queue: str) -> Non
 
 
 def _gaps(postgres: PostgresServer, queue: str) -> list[tuple[float, float]]:
-    """Those that the archive names. Of a generation it knows nothing before it was opened, nor what Redis had not handed
-    over when the next one was made; and nothing of one that was lost before any of it was handed over."""
+    """Those that the archive names. Nor does it know of a generation what Redis had not handed over when the next one was
+    made, or anything where that was all of it."""
     return [(float(since), float(until)) for since, until in postgres.rows(f"""
         WITH g AS (SELECT g.*, lead(generation) OVER (ORDER BY generation) AS next FROM queue_generations AS g
             JOIN queues USING (queue_id) WHERE name = '{queue}')
-        SELECT CASE reason WHEN 'opened' THEN generation / 1e6 ELSE extract(epoch FROM since) END,
-            extract(epoch FROM until) FROM queue_gaps JOIN g USING (generation_id)
+        SELECT extract(epoch FROM since), extract(epoch FROM until) FROM queue_gaps JOIN g USING (generation_id)
         UNION ALL SELECT coalesce(extract(epoch FROM last_at), 0), next / 1e6 FROM g WHERE next IS NOT NULL
         UNION ALL SELECT 0, min(generation) / 1e6 FROM g HAVING count(*) > 0""")]
 

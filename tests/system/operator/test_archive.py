@@ -252,6 +252,8 @@ def test_a_queue_that_was_there_before(start, postgres):
     visitor.leave()
     wait_until(lambda: counts(postgres)["left"] == 1, PATIENCE, "an end is archived")
     agree_open(system, postgres)
+    created = f"to_timestamp({system.numbers('sale')['generation'] // 1000} / 1000.0)"
+    assert postgres.sql(f"SELECT reason, since = {created}, since < until FROM queue_gaps") == "opened|t|t"
     places = system.store.command("ZRANGE", system.key("sale", "waiting"), 0, -1, "WITHSCORES")
     assert dict(postgres.rows("SELECT visitor, lane * 281474976710656 + seq FROM queue_entries WHERE status = 'waiting'")) \
         == dict(zip(places[::2], places[1::2]))

@@ -214,24 +214,28 @@ static bool find_line(struct tl_restore *restore, struct tl_database *database, 
 
 /* ---- an old copy of the present generation ---- */
 
-/* Nobody is admitted until an operator has chosen, who may have put that copy there. */
+/* Nothing can be put into the copy. Nobody is admitted until an operator has chosen, who may have
+ * put that copy there. */
 static enum tl_restore_step let_choose(struct tl_restore *restore,
                                        const struct tl_database *database,
                                        const struct tl_held_queue *held, struct tl_error *err)
 {
     struct tl_args args = {0};
+    const bool is_drawn = restore->newer == restore->present;
     if (restore->seen_base != restore->base)
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = held->keys.queue},
-               "the store has come back from before it lost the queue, which then went on as "
-               "generation %" PRIu64 ". Nobody is admitted until you choose: %s, `tellerline queue "
-               "recover --now` goes on with the line that is here",
-               restore->newer,
-               database->pseudonyms
-                   ? "`tellerline queue delete` and `tellerline queue create` begin an empty line"
-                   : "`tellerline restore` brings that one back");
+               "the store has come back from %s. Nobody is admitted until you choose: `tellerline "
+               "queue recover --now` goes on with the line that is here, %s",
+               is_drawn ? "an old copy, and a draw was held since"
+                        : "before it lost the queue, and the archive knows the line that came then",
+               is_drawn ? "which is drawn again; docs/operators/archive.md says how the one that "
+                          "was drawn comes back"
+               : database->pseudonyms
+                   ? "`tellerline queue delete` and `tellerline queue create` begin an empty one"
+                   : "`tellerline restore` replaces it by the one that the archive knows");
     restore->seen_base = restore->base;
     begin_call(&args, held, "newer");
-    tl_args_uint(&args, database->pseudonyms ? 0 : restore->newer);
+    tl_args_uint(&args, is_drawn || database->pseudonyms ? 0 : restore->newer);
     return call(restore, held, &args, NULL, NULL, err);
 }
 
@@ -293,8 +297,8 @@ static bool find_later(struct tl_restore *restore, struct tl_database *database,
     restore->size = tl_postgres_number(rows, 0, 3);
     if (restore->event == 0)
         *why = "whole";
-    else if (!is_drawn && tl_postgres_number(rows, 0, 2) > 0)
-        *why = "draw";
+    else if (!is_drawn && tl_postgres_number(rows, 0, 2) > 0 && restore->newer == 0)
+        restore->newer = restore->present;
     PQclear(rows);
     return true;
 }

@@ -27,6 +27,7 @@ local TOTAL = { 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed'
 local FIELDS = state.fields({ 'seq', 'joined', 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed',
     'admitted' }, { 'restore', 'brought', 'back', 'handed', 'notice' })
 local SETTINGS = settings.list({ 'waiting_ttl', 'session_ttl' })
+local UNASKED = { old = true, recent = true } -- why nothing comes back that nobody asks for
 
 local function running(c)
     local generation, event, cursor, returned, all = match(c.restore or '', '^running:(%d+):(%d+):(%d+):(%d+):(%d+)$')
@@ -53,8 +54,8 @@ local function ask(c, args)
     elseif (c.back or '') ~= '' and not of_present then
         state.fail('INVALID', 'the store came back from an old copy, and the queue has gone on as of that')
     elseif later == '0' then
-        state.fail('INVALID', 'the archive has pseudonyms, and cannot bring back the line that came after this one: '
-            .. '`tellerline queue recover --now` goes on with this one, `queue delete` and `queue create` with none')
+        state.fail('INVALID', 'the line that is here is an old copy, and the archive cannot complete it: the log of the'
+            .. ' archiver says what you can do')
     end
     changes.record(c, changes.actor(args), 'recover', {}, { from = 'archive' })
     if later then return recovery.start_over(c, later + 0) end
@@ -242,6 +243,7 @@ local function done(c, args)
 end
 
 local function none(c, args)
+    if UNASKED[args[3]] and match(c.restore or '', '^asked') then return { 0, 0, 0 } end
     if rewind.stage(c, c.restore) then recovery.finish(c) end
     if args[3] == 'whole' then state.set(c, 'back', '') end -- what an earlier generation lost may still come back
     state.set(c, 'restore', 'none:' .. args[3])

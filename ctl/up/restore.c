@@ -26,7 +26,6 @@ static const char *why_not(const char *word)
         {"database", "PostgreSQL refused; the log of the archiver says why"},
         {"whole", "the archive knows nothing that the store does not know"},
         {"recent", "the store lost its last seconds alone: visitors come back by their tickets"},
-        {"draw", "the draw was held meanwhile: visitors come back by their tickets"},
         {"lost", "the archive does not know the generation that was lost"}};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(word, words[i][0]) == 0)
@@ -73,9 +72,10 @@ static bool follow(struct tl_redis *redis, const struct tl_keys *keys, uint64_t 
         else if (strncmp(text, "none:", 5) == 0)
             ok = tl_error_set(err, TL_ERR_INVALID, "%s", why_not(text + 5));
         else if (strncmp(text, "newer:", 6) == 0)
-            ok = tl_error_set(err, TL_ERR_INVALID,
-                              "the line that is here is from before the store lost the queue: ask "
-                              "again to give it up for the line that came then");
+            ok = tl_error_set(
+                err, TL_ERR_INVALID,
+                "the line that is here is an old copy, which can only be replaced as a "
+                "whole: ask again to replace it by the line that the archive knows");
         else if (tl_clock_ms() > began_ms + BEGIN_LIMIT_MS)
             ok = ok && tl_error_set(err, TL_ERR_STORE,
                                     "no archiver has begun yet: does one run, and can it use "

@@ -260,6 +260,8 @@ static void not_every_generation_comes_back(void **state)
                    test_state(store, "generation"));
     assert_int_equal(begin(store, lost), -1);
     assert_int_equal(call(store, "ask tester test 1000"), 0);
+    call(store, "none old"); /* an archiver looked before that */
+    assert_int_equal(test_redis_ask(store->redis, "HSTRLEN %s restore", key), 5);
     assert_int_equal(begin(store, lost), 0);
     call(store, "done %" PRIu64 " 0 0 0 0 0 0 0", lost);
     assert_null(test_function(store->redis, TL_FN_RESTORE, &store->keys,

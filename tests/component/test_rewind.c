@@ -476,7 +476,7 @@ static void a_copy_from_before_another_generation_waits(void **state)
     test_redis_ask(store->redis, "HSET %s recover_until %lld", key, soon);
     assert_int_equal(call(store, "newer 0"), -1);
     assert_in_range(test_state(store, "recover_until"), soon + 1000, soon + 60000);
-    assert_refused(store, "pseudonyms");
+    assert_refused(store, "cannot complete");
     assert_int_equal(call(store, "newer %" PRIu64, later), -1);
     uint64_t before = test_redis_fingerprint(store->redis);
     assert_int_equal(call(store, "newer %" PRIu64, later), -1);

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ def started(start, postgres, tmp_path, **more):
 
     system = begin(start, postgres, LONG, prepare=prepare, **more)
     system.expect("old copy")
+    system.expect("until you choose")
     return system, clock
 
 
@@ -236,7 +238,6 @@ def test_the_line_was_drawn_before(start, postgres, tmp_path):
 def back_before_a_loss(system, postgres, clock):
     """Redis lost everything, and the archive brought it back. Then Redis comes back from a copy of before. Returns who waits,
     who is active, what was there before the copy came, and the generations of the copy and of then."""
-    system.expect("from before it lost the queue")
     waiting, active = hold_a_sale(system)
     agree(system, postgres)
     old, history = int(field(system, "generation")), system.redis.history()
@@ -251,7 +252,7 @@ def back_before_a_loss(system, postgres, clock):
     wait_until(lambda: system.store.command("XLEN", system.key("sale", "record")) == 0, PATIENCE, "the archive knows all")
     before, new = picture(system), int(field(system, "generation"))
     go_back(system, clock, history)
-    wait_until(lambda: "as generation" in system.of("archiver")[0].text(), PATIENCE, "the operator is told")
+    wait_until(lambda: "until you choose" in system.of("archiver")[0].text(), PATIENCE, "the operator is told")
     assert int(field(system, "generation")) == old
     assert system.numbers("sale")["active"] == CAPACITY
     # Also when the window is over.
@@ -281,6 +282,43 @@ def test_a_copy_from_before_a_total_loss(start, postgres, tmp_path):
     for visitor in active[:2]:
         visitor.complete()
     wait_until(lambda: all(visitor.is_active() for visitor in waiting), PATIENCE, "the next in the old order are called")
+
+
+def test_a_draw_was_held_since(start, postgres, tmp_path):
+    """The copy would be drawn again. An operator can have the line that was drawn: without the copy, and programs that
+    remember it, this is a total loss."""
+    system, clock = started(start, postgres, tmp_path)
+    waiting, active = hold_a_sale(system)
+    agree(system, postgres)
+    history, joined = system.redis.history(), picture(system)[0]
+    opens = datetime.fromtimestamp(int(system.store.command("TIME")[0]) + 1, timezone.utc)
+    assert system.ctl("draw", "schedule", "sale", opens.isoformat()).returncode == 0
+    wait_until(lambda: ":3:" in field(system, "draw"), PATIENCE, "the draw is held")
+    join_many(system, 5, "w")
+    active.pop(0).complete()
+    wait_until(lambda: "v300" in dict(picture(system)[1]), PATIENCE, "the next is called")
+    agree(system, postgres)
+    is_known = "SELECT count(*) > 0 FROM queue_changes WHERE what = 'set' AND after ? 'order'"
+    wait_until(lambda: postgres.sql(is_known) == "t", PATIENCE, "the archive knows of the draw")
+    before = picture(system)
+    assert before[0][::2] != joined[::2]
+    go_back(system, clock, history)
+    wait_until(lambda: "a draw was held" in system.of("archiver")[0].text(), PATIENCE, "the operator is told")
+    assert "cannot complete it" in system.ctl("restore", "sale").stderr
+    for program in system.programs:
+        program.stop()
+    system.store.command("UNLINK", *system.store.command("KEYS", "tl:{sale}:*"))
+    for program in system.programs:
+        program.start()
+    wait_until(lambda: field(system, "generation"), PATIENCE, "the queue is created again")
+    done = system.ctl("restore", "sale")
+    assert done.returncode == 0 and "visitors came back" in done.stdout, done.stderr
+    assert picture(system) == before
+    assert system.ctl("queue", "recover", "sale", "--now").returncode == 0
+    wait_until(lambda: ":3:" in field(system, "draw"), PATIENCE, "there is nothing to draw")
+    assert picture(system) == before
+    for program in system.programs:
+        program.wait_ready()
 
 
 def test_an_operator_wants_the_line_of_the_copy(start, postgres, tmp_path):

@@ -63,6 +63,7 @@ static enum tl_restore_step call(struct tl_restore *restore, const struct tl_hel
     if (wait_ms != NULL)
         *wait_ms = tl_reply_signed(reply, TL_RESTORE_WAIT);
     restore->now_ms = tl_reply_number(reply, TL_RESTORE_NOW);
+    restore->now_event = tl_reply_number(reply, TL_RESTORE_EVENT);
     tl_reply_free(reply);
     return reply == NULL ? TL_RESTORE_STORE_FAILED : TL_RESTORE_ON;
 }
@@ -526,15 +527,9 @@ static enum tl_restore_step finish(struct tl_restore *restore, struct tl_process
 {
     uint64_t returned;
     struct tl_args args = {0};
-    struct tl_reply *reply =
-        tl_ask(held->redis, err, "HMGET", held->keys.names[TL_KEY_STATE], "event", NULL);
-    const uint64_t event = tl_reply_number(reply, 0);
-    restore->active = reply != NULL;
-    tl_reply_free(reply);
-    if (!restore->active)
-        return TL_RESTORE_STORE_FAILED;
     if (!restore->of_present &&
-        !tl_database_note_lost(database, restore->generation_id, restore->present, event, err) &&
+        !tl_database_note_lost(database, restore->generation_id, restore->present,
+                               restore->now_event, err) &&
         !is_of_this_queue(database, held, err)) {
         restore->active = false;
         return TL_RESTORE_DATABASE_FAILED;

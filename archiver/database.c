@@ -461,6 +461,28 @@ bool tl_database_write(struct tl_database *database, struct tl_archive_batch *ba
     return ok;
 }
 
+/* ---- what was lost ---- */
+
+bool tl_database_note_lost(struct tl_database *database, int generation_id, uint64_t generation,
+                           uint64_t event, struct tl_error *err)
+{
+    char id[TL_POSTGRES_TEXT], later[TL_POSTGRES_TEXT], at[TL_POSTGRES_TEXT];
+    const char *const values[] = {tl_postgres_text((uint64_t)generation_id, id),
+                                  tl_postgres_text(generation, later), tl_postgres_text(event, at)};
+    return tl_postgres_do(&database->postgres,
+                          "SELECT open_generation(name, $2::bigint) FROM queue_generations "
+                          "JOIN queues USING (queue_id) WHERE generation_id = $1",
+                          2, values, err) &&
+           tl_postgres_do(&database->postgres,
+                          "INSERT INTO queue_gaps SELECT p.generation_id, -$3::bigint, 'lost', "
+                          "l.last_at, to_timestamp(p.generation / 1000000.0), 0 "
+                          "FROM queue_generations AS l JOIN queue_generations AS p USING "
+                          "(queue_id) WHERE l.generation_id = $1 AND p.generation = $2 AND NOT "
+                          "EXISTS (SELECT FROM queue_gaps AS q WHERE q.generation_id = "
+                          "p.generation_id AND reason = 'lost')",
+                          3, values, err);
+}
+
 /* ---- what is old ---- */
 
 bool tl_database_sweep(struct tl_database *database, int64_t kept_ms, unsigned *n, bool *again,

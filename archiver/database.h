@@ -61,6 +61,12 @@ bool tl_database_went_back(struct tl_database *database, const struct tl_archive
 bool tl_database_write(struct tl_database *database, struct tl_archive_batch *batch,
                        struct tl_error *err);
 
+/* This generation came after that of the id, which was lost and has come back: what happened
+ * between them is a gap. Its event is minus this one, of the later generation: before that is
+ * written, the archive does not have all who came back. */
+bool tl_database_note_lost(struct tl_database *database, int generation_id, uint64_t generation,
+                           uint64_t event, struct tl_error *err);
+
 /* Drops a portion of what is older than this, when that is due. *n: how many generations went as a
  * whole; *again: more follows. */
 bool tl_database_sweep(struct tl_database *database, int64_t kept_ms, unsigned *n, bool *again,

@@ -63,6 +63,7 @@ static enum tl_restore_step call(struct tl_restore *restore, const struct tl_hel
     if (wait_ms != NULL)
         *wait_ms = tl_reply_signed(reply, TL_RESTORE_WAIT);
     restore->now_ms = tl_reply_number(reply, TL_RESTORE_NOW);
+    restore->now_event = tl_reply_number(reply, TL_RESTORE_EVENT);
     tl_reply_free(reply);
     return reply == NULL ? TL_RESTORE_STORE_FAILED : TL_RESTORE_ON;
 }
@@ -77,9 +78,7 @@ static enum tl_restore_step give_up(struct tl_restore *restore, const struct tl_
     return call(restore, held, &args, NULL, NULL, err);
 }
 
-/* A statement failed. Is PostgreSQL still there? Then it is the trouble of this queue alone, and
- * said.
- */
+/* A statement failed. Is PostgreSQL still there? Then it is the trouble of this queue, and said. */
 static bool is_of_this_queue(const struct tl_database *database, const struct tl_held_queue *held,
                              struct tl_error *err)
 {
@@ -127,21 +126,27 @@ static bool read_present(struct tl_restore *restore, const struct tl_held_queue 
     return reply != NULL;
 }
 
-/* The generation before the present one. *why: a word if it cannot be brought back, or NULL. */
+/* A generation before the present one: the one that was written last, or the `skip`th before it.
+ * One that was brought back itself, and of which the archive does not have all of that yet, comes
+ * after all others. Its places are those of the last one; event 0: what any worker remembers of
+ * that is later. *why: a word if it cannot be brought back, or NULL. */
 static bool find_lost(struct tl_restore *restore, struct tl_database *database, const char *queue,
-                      const char **why, struct tl_error *err)
+                      uint64_t skip, const char **why, struct tl_error *err)
 {
-    char present[TL_POSTGRES_TEXT];
-    const char *const values[] = {queue, tl_postgres_text(restore->present, present)};
+    char present[TL_POSTGRES_TEXT], skipped[TL_POSTGRES_TEXT];
+    const char *const values[] = {queue, tl_postgres_text(restore->present, present),
+                                  tl_postgres_text(skip, skipped)};
     PGresult *found = tl_postgres_run(
         &database->postgres,
-        "SELECT generation_id, generation, event, deleted_at IS NOT NULL, "
-        "coalesce(last_at > to_timestamp($2::bigint / 1000000.0) - interval '1 hour', false), "
-        "told_whole "
-        "FROM queue_generations JOIN queues USING (queue_id) "
-        "WHERE name = $1 AND generation < $2::bigint AND last_at IS NOT NULL "
-        "ORDER BY last_at DESC LIMIT 1",
-        2, values, err);
+        "WITH known AS (SELECT g.*, EXISTS (SELECT FROM queue_gaps AS l WHERE l.generation_id = "
+        "g.generation_id AND reason = 'lost' AND -l.event > g.event) AS is_part "
+        "FROM queue_generations AS g JOIN queues USING (queue_id) "
+        "WHERE name = $1 AND generation < $2::bigint AND last_at IS NOT NULL), "
+        "last AS (SELECT generation AS of FROM known ORDER BY last_at DESC LIMIT 1) "
+        "SELECT generation_id, last.of, CASE generation WHEN last.of THEN event ELSE 0 END, "
+        "deleted_at IS NOT NULL, last_at > to_timestamp($2::bigint / 1000000.0) - interval "
+        "'1 hour', told_whole FROM known, last ORDER BY is_part, last_at DESC OFFSET $3 LIMIT 1",
+        3, values, err);
     if (found == NULL)
         return false;
     if (PQntuples(found) == 0) {
@@ -189,6 +194,23 @@ static bool count(struct tl_restore *restore, struct tl_database *database, stru
     }
     PQclear(lanes);
     return lanes != NULL;
+}
+
+/* Generations that nobody joined are skipped, unless there is no other one to bring back. */
+static bool find_line(struct tl_restore *restore, struct tl_database *database, const char *queue,
+                      const char **why, struct tl_error *err)
+{
+    bool ok = true;
+    *why = NULL;
+    restore->last_seq = 0;
+    for (uint64_t skip = 0; ok && *why == NULL && restore->last_seq == 0; skip++) {
+        ok = find_lost(restore, database, queue, skip, why, err);
+        if (ok && *why != NULL && skip > 0)
+            return find_lost(restore, database, queue, 0, why, err) &&
+                   count(restore, database, err);
+        ok = ok && (*why != NULL || count(restore, database, err));
+    }
+    return ok;
 }
 
 /* ---- an old copy of the present generation ---- */
@@ -343,8 +365,9 @@ static void say_what_begins(struct tl_restore *restore, const struct tl_held_que
     else if (!restore->back)
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue},
                "the store has lost the queue: %" PRIu64 " who waited or were active as of event "
-               "%" PRIu64 " come back from the archive",
-               restore->size, restore->event);
+               "%" PRIu64 "%s come back from the archive",
+               restore->size, restore->event,
+               restore->event > 0 ? "" : ", in a generation before the last one,");
     restore->seen_base = restore->base;
 }
 
@@ -353,8 +376,7 @@ static bool find(struct tl_restore *restore, struct tl_database *database, const
                  bool is_drawn, const char **why, struct tl_error *err)
 {
     if (!restore->back)
-        return find_lost(restore, database, queue, why, err) &&
-               (*why != NULL || count(restore, database, err));
+        return find_line(restore, database, queue, why, err);
     return find_present(restore, database, queue, why, err) &&
            (*why != NULL || find_later(restore, database, is_drawn, why, err)) &&
            (*why != NULL || count_later(restore, database, err));
@@ -499,32 +521,15 @@ static enum tl_restore_step bring(struct tl_restore *restore, const struct tl_he
     return call(restore, held, &args, NULL, NULL, err);
 }
 
-/* What happened from the last event in the archive until the queue was created again is lost. */
-static bool note_gap(const struct tl_restore *restore, struct tl_database *database,
-                     struct tl_error *err)
-{
-    char id[TL_POSTGRES_TEXT], present[TL_POSTGRES_TEXT];
-    const char *const values[] = {tl_postgres_text((uint64_t)restore->generation_id, id),
-                                  tl_postgres_text(restore->present, present)};
-    return tl_postgres_do(&database->postgres,
-                          "SELECT open_generation(name, $2::bigint) FROM queue_generations "
-                          "JOIN queues USING (queue_id) WHERE generation_id = $1",
-                          2, values, err) &&
-           tl_postgres_do(&database->postgres,
-                          "INSERT INTO queue_gaps SELECT p.generation_id, 0, 'lost', l.last_at, "
-                          "to_timestamp(p.generation / 1000000.0), 0 FROM queue_generations AS l "
-                          "JOIN queue_generations AS p USING (queue_id) "
-                          "WHERE l.generation_id = $1 AND p.generation = $2 ON CONFLICT DO NOTHING",
-                          2, values, err);
-}
-
 static enum tl_restore_step finish(struct tl_restore *restore, struct tl_process *process,
                                    struct tl_database *database, const struct tl_held_queue *held,
                                    struct tl_error *err)
 {
     uint64_t returned;
     struct tl_args args = {0};
-    if (!restore->of_present && !note_gap(restore, database, err) &&
+    if (!restore->of_present &&
+        !tl_database_note_lost(database, restore->generation_id, restore->present,
+                               restore->now_event, err) &&
         !is_of_this_queue(database, held, err)) {
         restore->active = false;
         return TL_RESTORE_DATABASE_FAILED;

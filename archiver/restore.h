@@ -26,8 +26,9 @@ struct tl_restore {
     int64_t due_ms;          /* local monotonic: no step before */
     int generation_id;       /* of the lost one in PostgreSQL */
     uint64_t generation, event, last_seq, present;
-    uint64_t newer;  /* later than that of an old copy; `present`: it was drawn since; or 0 */
-    uint64_t now_ms; /* by Redis's clock, at the last step */
+    uint64_t newer; /* later than that of an old copy; `present`: it was drawn since; or 0 */
+    uint64_t now_ms,
+        now_event;   /* by Redis's clock, and of the present generation: at the last step */
     uint64_t cursor; /* below TL_LANE of those who are active, above it of all others */
     uint64_t size;   /* how many wait or are active */
     /* Of an old copy: the archive knows more of what lies between these events; no total of the

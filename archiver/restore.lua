@@ -269,6 +269,6 @@ entry('restore', { 'allow-oom' }, function(keys, args)
     local c = state.open(state.begin(keys, args[1]), FIELDS)
     state.check(c, { 'waiting', 'active', 'ended', 'sessions', 'lost', 'serials', 'events' })
     local reply = STEPS[args[2]](c, args) or { 1, 0, 0 }
-    reply[4] = c.now
+    reply[4], reply[5] = c.now, c.event
     return reply
 end)

@@ -97,6 +97,7 @@ local function restore_counters(c, n, damaged, is_missing)
     after.marks = waiting_ttl and presence.add_mark('', presence.bucket(c.now, waiting_ttl), '0') or ''
     after.handed = call('EXISTS', c.key.serials) == 1 and '1' or nil
     after.incarnation, after.started = int(state.number_base(c.now)), int(c.now)
+    after.restore = 'none:whole' -- nor is an earlier generation lost, which the archive would bring back
     state.create(c, after)
     return true
 end

@@ -119,6 +119,8 @@ static void lose_the_state(struct test_store *store)
 {
     test_redis_ask(store->redis, "DEL %s", store->keys.names[TL_KEY_STATE]);
     mend(store, "was written again");
+    assert_int_equal(test_redis_ask(store->redis, "HSTRLEN tl:{q}:state restore"),
+                     10); /* none:whole */
 }
 
 /* v1 has completed, v2 expired, v3 left, v4 is active; v5 and v6 wait. */

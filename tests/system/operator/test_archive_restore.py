@@ -321,3 +321,48 @@ def test_visitors_come_and_go_meanwhile(start, postgres):
     change of a setting just before: they may."""
     system = begin(start, postgres, {"recovery_window": "8s"}, archivers=2, prepare=admin_file)
     live_through(system, "sale", CAPACITY, 7, ["flushed"], rounds=2, least=40)
+
+
+def test_lost_again_before_it_is_archived(start, postgres):
+    """The line came back, and the archive has a part of that: all come back again, from the generation before."""
+    system = begin(start, postgres, {"recovery_window": "5m"})
+    hold_a_sale(system)
+    agree(system, postgres)
+    before = picture(system)
+    back = """SELECT count(*) FROM queue_entries WHERE status < 'completed' AND generation_id =
+        (SELECT max(generation_id) FROM queue_generations)"""
+    for _ in range(2):
+        lose_with_memory(system)
+        wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+        assert picture(system) == before
+        for program in system.programs:
+            program.wait_ready()
+        wait_until(lambda: postgres.sql(back) == str(len(before[0]) // 2 + len(before[1])), PATIENCE, "that is archived")
+        system.of("archiver")[0].stop()
+        # As if the archiver had ended in the midst of it.
+        postgres.sql("""WITH part AS (UPDATE queue_generations AS g SET event = -q.event - 2 FROM queue_gaps AS q
+            WHERE q.generation_id = g.generation_id AND reason = 'lost' AND g.generation_id > 1 RETURNING g.generation_id)
+            DELETE FROM queue_entries WHERE generation_id IN (SELECT generation_id FROM part) AND seq % 2 = 0""")
+    done = system.ctl("queue", "recover", "sale", "--now")
+    assert done.returncode == 0, done.stderr
+    system.of("archiver")[0].start()
+
+
+def test_lost_again_while_nobody_was_there(start, postgres):
+    """archive.restore: manual. Redis starts empty twice before an operator asks."""
+    system = begin(start, postgres, {"recovery_window": "5m"}, restore="manual")
+    hold_a_sale(system)
+    agree(system, postgres)
+    before, counted = picture(system), totals(system)
+    for known in (2, 3):
+        lose_with_memory(system)
+        for program in system.programs:
+            program.wait_ready()
+        told = "SELECT count(*) FROM queue_generations WHERE last_at IS NOT NULL"
+        wait_until(lambda known=known, told=told: postgres.sql(told) == str(known), PATIENCE, "the archive knows of it")
+    done = system.ctl("restore", "sale")
+    assert done.returncode == 0 and f"{counted['waiting'] + counted['active']} visitors came back" in done.stdout, done.stderr
+    assert picture(system) == before
+    assert totals(system) == counted
+    done = system.ctl("queue", "recover", "sale", "--now")
+    assert done.returncode == 0, done.stderr

@@ -263,6 +263,22 @@ static void nobody_is_held_up_without_an_archiver(void **state)
     assert_int_equal(begin(store), -1);
 }
 
+/* Nobody has come yet. The first visitor need not wait for what is over. */
+static void a_queue_without_visitors_is_not_held(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "capacity=1");
+    generation = (uint64_t)test_state(store, "generation");
+    come_back(store, 3600000);
+    assert_true(is_back(store));
+    assert_int_equal(call(store, "none whole"), -1);
+    test_redis_pass_time(store->redis, 5);
+    assert_int_equal(test_admit(store, 10), 0); /* the step that ends it */
+    test_join(store, "a", 0);
+    test_batch(store);
+    assert_int_equal(test_admit(store, 10), 1);
+}
+
 static void a_short_window_stays_short(void **state)
 {
     struct test_store *store = *state;
@@ -568,6 +584,7 @@ int main(void)
         cmocka_unit_test_setup(an_old_copy_is_lost_again, test_store_clean),
         cmocka_unit_test_setup(the_return_of_another_generation_goes_on, test_store_clean),
         cmocka_unit_test_setup(nobody_is_held_up_without_an_archiver, test_store_clean),
+        cmocka_unit_test_setup(a_queue_without_visitors_is_not_held, test_store_clean),
         cmocka_unit_test_setup(a_short_window_stays_short, test_store_clean),
         cmocka_unit_test_setup(an_archiver_is_waited_for, test_store_clean),
         cmocka_unit_test_setup(an_ended_recovery_counts_no_more, test_store_clean),

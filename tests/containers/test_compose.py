@@ -279,9 +279,10 @@ def test_each_program_is_a_user_of_its_own(project, tmp_path):
 @pytest.mark.long(seconds=40)
 def test_the_archive(start, base_images):
     """The profile `archive`: PostgreSQL, its tables and the archiver, which is a user of its own in Redis. It has what
-    happened, also after it and PostgreSQL were made again."""
+    happened, also after it and PostgreSQL were made again. Workers serve what they read as a user of their own."""
     base_images("postgres:17")
-    project = start({"sale": {"capacity": 1}}, workers=1, services=(*CORE, *ARCHIVE), COMPOSE_PROFILES="archive")
+    project = start({"sale": {"capacity": 1}}, workers=1, services=(*CORE, *ARCHIVE), COMPOSE_PROFILES="archive",
+                    TELLERLINE_ARCHIVE_URL_FILE="/run/tellerline/archive.url")
     first, second = visit(project, "sale"), visit(project, "sale")
     wait_until(lambda: first("GET", "status")["status"] == "active", PATIENCE, "called")
 
@@ -292,6 +293,10 @@ def test_the_archive(start, base_images):
 
     wait_until(lambda: reported("Arrived 2: admitted 1, gave up 0, still waiting 1."), PATIENCE, "both are archived")
     assert "tellerline-archiver" in users_in_redis(project)
+    with urllib.request.urlopen(f"http://127.0.0.1:{project.port}/v1/queues/sale/trail/checkpoint", timeout=patient(10)) as answer:
+        assert answer.read().startswith(b"localhost/sale/"), "the trail of the queue"
+    reads = "SELECT DISTINCT usename FROM pg_stat_activity WHERE application_name = 'tellerline-worker'"
+    assert docker("exec", project.one("postgres"), "psql", "-U", "archive", "-Atc", reads).strip() == "worker"
     project.compose("rm", "-s", "-f", *ARCHIVE)
     assert second("POST", "leave")["status"] == "left", "the line goes on"
     project.compose("up", "-d", *ARCHIVE)

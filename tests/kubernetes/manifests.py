@@ -163,9 +163,12 @@ def component(workload: Object) -> str:
 
 
 def matches(selector: Object, labels: dict[str, str]) -> bool:
-    """A label selector with matchLabels only (or the bare mapping of a Service). An empty one matches everything."""
-    assert not selector.get("matchExpressions"), "this test does not understand matchExpressions"
-    return all(labels.get(key) == value for key, value in selector.get("matchLabels", selector).items())
+    """A label selector with matchLabels (or the bare mapping of a Service), and with the operator In. An empty one matches
+    everything."""
+    expressions = selector.get("matchExpressions", [])
+    assert all(expression["operator"] == "In" for expression in expressions), "this test understands In alone"
+    return (all(labels.get(key) == value for key, value in selector.get("matchLabels", selector).items())
+            and all(labels.get(expression["key"]) in expression["values"] for expression in expressions))
 
 
 def program(workload: Object) -> str:

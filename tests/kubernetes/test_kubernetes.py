@@ -329,17 +329,19 @@ def test_workers_may_read_the_archive(validator: Validator, copy: Path, binaries
     report = Report(validator, copy, EXAMPLE, MONITORING)
     assert not report.errors, "\n".join(report.errors)
     objects = report.objects[EXAMPLE]
-    worker = one(objects, "Deployment", "tellerline-worker")
+    worker, control = (one(objects, "Deployment", f"tellerline-{role}") for role in ("worker", "control"))
     for workload in workloads(objects):
-        assert (("0.0.0.0/0", 5432) in allowed(objects, workload, "egress")) == (workload == worker)
+        assert (("0.0.0.0/0", 5432) in allowed(objects, workload, "egress")) == (workload in (worker, control))
+    assert secrets_of(control) == SECRETS_OF["control"] | {"tellerline-archive-worker/url"}
     assert secrets_of(worker) == SECRETS_OF["worker"] | {"tellerline-archive-worker/url", "tellerline-archive-key"}
     volumes = worker["spec"]["template"]["spec"]["volumes"]
     assert [volume["secret"]["items"] for volume in volumes if volume["name"] == "archive-key"] == [
         [{"key": "archive.key", "path": "archive.key"}]]
     made = {"kind": "Secret", "metadata": {"name": "tellerline-archive-worker"},
             "data": {"url": base64.b64encode(b"postgresql://worker@postgres.example/archive").decode()}}
-    done = run(binaries / "tellerline-worker", "--check", env=environment_of(worker, [*objects, made]))
-    assert done.returncode == 0, done.stdout + done.stderr
+    for workload in (worker, control):
+        done = run(binaries / "tellerline-worker", "--check", env=environment_of(workload, [*objects, made]))
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_images_of_a_registry(validator: Validator, copy: Path) -> None:

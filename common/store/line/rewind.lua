@@ -58,6 +58,7 @@ function rewind.fields(c, at, seq, base)
     end
     return { 'restore', 'back', 'back', concat({ int(found), int(base), int(seq), int(since), int(at) }, ':'),
         'recover_since', int(c.now), 'recover_until', int(c.now + min(window, COMES_MS)),
+        'started', call('HGET', c.key.state, 'started') or int(c.now), -- it waits for an archiver, and for no worker
         'lost_generation', int(c.generation), 'lost_by', recovery.NAMED_BY.operator, 'lost_event', 0, 'lost_size', 0 }
 end
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tellerline import TOP
+from postgres_server import PostgresServer
+from tellerline import BIN, TOP, run
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to their readers")
 
@@ -80,6 +81,46 @@ def test_the_archiver_gets_the_address_of_postgres(volumes):
     (volumes / "bring" / "archive.url").unlink()
     set_up(volumes)
     assert address.read_text() == "postgresql://elsewhere/archive\n"
+
+
+def test_workers_only_read_the_archive(volumes):
+    """They have another user than the archiver, and the key of names, and not the one that signs."""
+    set_up(volumes)
+    password = (volumes / "archive-database" / "worker.password").read_text().strip()
+    addresses = [volumes / "login" / role / "archive.url" for role in ("worker", "control")]
+    assert {file.read_text() for file in addresses} == {f"postgresql://worker:{password}@postgres/archive\n"}
+    assert password != (volumes / "archive-database" / "password").read_text().strip()
+    key = volumes / "archiver-secrets" / "archive.key"
+    assert (volumes / "worker-secrets" / "archive.key").read_text() == key.read_text()
+    (volumes / "bring").mkdir()
+    (volumes / "bring" / "trail.key").write_text("signs\n")
+    (volumes / "bring" / "archive.key").write_text("brought\n")
+    (volumes / "bring" / "worker.archive.url").write_text("postgresql://elsewhere/archive\n")
+    set_up(volumes)
+    assert [file.name for file in (volumes / "worker-secrets").iterdir()] == ["archive.key"]
+    assert (volumes / "worker-secrets" / "archive.key").read_text() == key.read_text() == "brought\n"
+    assert {file.read_text() for file in addresses} == {"postgresql://elsewhere/archive\n"}
+
+
+def test_their_user_reads_all_tables_and_writes_none(tmp_path):
+    """What PostgreSQL runs when it makes the database, before there are tables."""
+    script = (TOP / "deploy" / "compose" / "postgres" / "worker.sql").read_text()
+    password = tmp_path / "worker.password"
+    password.write_text("it's\n")
+    assert script.count("/run/archive/worker.password") == 1
+    server = PostgresServer()
+    try:
+        server.start()
+        server.sql(script.replace("/run/archive/worker.password", str(password)))
+        migrated = run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url})
+        assert migrated.returncode == 0, migrated.stderr
+        tables = "SELECT string_agg(has_table_privilege('worker', oid, '{}')::text, ' ') FROM pg_class WHERE relkind IN ('r', 'p', 'v') " \
+                 "AND relnamespace = 'tellerline'::regnamespace"
+        may = {right: set(server.sql(tables.format(right)).split()) for right in ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE")}
+        assert may.pop("SELECT") == {"true"} and set.union(*may.values()) == {"false"}, may
+        assert server.sql("SET ROLE worker; SELECT count(*) FROM queue_sales") == "0"
+    finally:
+        server.remove()
 
 
 @pytest.mark.parametrize("file", ["compose.yaml", "compose.production.yaml"])

@@ -32,7 +32,7 @@ struct tl_replay {
     uint64_t event;
     int64_t ms;     /* of the leaf before */
     uint64_t began; /* the first leaf since the last gap where the store began again, or NEVER */
-    uint64_t highest, highest_before; /* seq that was given; before this event */
+    uint64_t highest, highest_before; /* seq since the last `begins`; before this event */
     int64_t drawn_ms;                 /* the first opening with a draw that has come, or 0 */
     uint64_t highest_told;            /* before the last `begins` */
     struct tl_turns turns;            /* of the lanes, under the weights of the last step */
@@ -171,9 +171,11 @@ static void enter(struct tl_replay *replay, const struct tl_leaf *leaf)
     if (tl_trail_line_find(&replay->line, leaf->place) != NULL)
         complain(replay, NEVER, "entered: place %s was given before", show(leaf->place).text);
     else if (tl_place_seq(leaf->place) <= replay->highest_before)
-        complain(replay, NEVER,
+        complain(replay, 0,
                  "entered: place %s comes after place %" PRIu64 ", which was given before",
                  show(leaf->place).text, replay->highest_before);
+    else if (replay->telling && tl_place_seq(leaf->place) <= replay->highest_told)
+        replay->in_doubt = true; /* perhaps before a visitor who is not told yet */
     give(replay, leaf, leaf->place, TL_TRAIL_WAITS);
 }
 
@@ -403,7 +405,9 @@ static void begin(struct tl_replay *replay, const struct tl_leaf *leaf)
     replay->telling = true;
     replay->deleted = false;
     replay->told_event = leaf->event;
-    replay->highest_told = replay->highest;
+    if (replay->highest > replay->highest_told)
+        replay->highest_told = replay->highest;
+    replay->highest = replay->highest_before = 0; /* a store that lost them may go on below */
     tl_trail_line_doubt(&replay->line);
 }
 

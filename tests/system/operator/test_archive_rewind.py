@@ -15,6 +15,7 @@ from admin import Admin
 from test_archive import agree, agree_open, join_many
 from test_archive_restore import CAPACITY, begin, field, hold_a_sale, is_restored, lose, picture, prepared, totals
 from test_faults_clock import HOUR, Clock
+from test_trail import export, verify
 from waiting import PATIENCE, wait_until
 
 LONG = {"recovery_window": "12s", "session_ttl": "3h", "claim_ttl": "3h", "waiting_ttl": "3h"}
@@ -468,3 +469,5 @@ def test_the_clock_goes_back_too(start, postgres, tmp_path):
     join_many(system, 20, "w")
     agree_open(system, postgres)
     assert postgres.sql("SELECT count(*) FROM queue_entries WHERE visitor ~ '^w[0-9]{1,2}$'") == "20"
+    done = verify(export(system, tmp_path / "trail"))
+    assert done.returncode == 0 and "2 gaps; of " in done.stdout, done.stdout + done.stderr

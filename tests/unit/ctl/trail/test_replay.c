@@ -425,6 +425,24 @@ static void a_loss_explains_what_it_contradicts(void **state)
     tl_replay_free(story.replay);
 }
 
+/* A store that lost the highest numbers, and whose clock went back, goes on below them, but not
+ * before those who are there. */
+static void numbers_go_on_below_those_that_were_lost(void **state)
+{
+    (void)state;
+    char rules[256];
+    snprintf(rules, sizeof(rules), RULES, "arrival", "open", 0, "", 9);
+#define FIVE "2 101 entered 0 5 " A " -", "3 180 entered 0 50 " A " -"
+    DOUBTS(rules, 1, FIVE, LOSS, "900001 161 waits 0 5 " A " -", ALL,
+           "900010 162 entered 0 7 " B " -");
+    DOUBTS(rules, 2, FIVE, LOSS, "900001 161 waits 0 5 " A " -", "900002 162 entered 0 7 " B " -",
+           ALL);
+    DOUBTS(rules, 1, FIVE, "900000 162 entered 0 7 " B " -", "900001 163 begins - - - store:0:110");
+    EXPECT(rules, "comes after place 5", FIVE, LOSS, "900001 161 waits 0 5 " A " -", ALL,
+           "900010 162 entered 0 4 " B " -");
+#undef FIVE
+}
+
 static void a_step_has_one_time(void **state)
 {
     (void)state;
@@ -480,6 +498,7 @@ int main(void)
         cmocka_unit_test(a_gap_brings_in_nobody),
         cmocka_unit_test(a_number_is_given_once),
         cmocka_unit_test(a_loss_explains_what_it_contradicts),
+        cmocka_unit_test(numbers_go_on_below_those_that_were_lost),
         cmocka_unit_test(a_step_has_one_time),
         cmocka_unit_test(after_the_end_nothing_goes_on),
     };

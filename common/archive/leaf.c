@@ -79,7 +79,7 @@ static bool place_of(const char *lane_text, const char *seq_text, tl_place *plac
     if (!number(lane_text, TL_LANES_MAX - 1, &lane) || !number(seq_text, TL_PLACE_SEQ_MAX, &seq))
         return false;
     *place = tl_place_make((unsigned)lane, seq);
-    return *place != 0;
+    return seq > 0;
 }
 
 static bool read_who(const char *text, char who[TL_LEAF_WHO_SIZE])

@@ -82,9 +82,11 @@ static void end_all(struct tl_trail_rows *rows, const struct tl_leaf *leaf, cons
 
 static void take_place(struct tl_trail_rows *rows, const struct tl_leaf *leaf)
 {
-    struct fact *fact = fact_of(rows, leaf->place);
     char who[TL_LEAF_WHO_SIZE];
     tl_place to = tl_leaf_held(leaf, who);
+    if (leaf->place == 0 || to == 0) /* which the replay complains about */
+        return;
+    struct fact *fact = fact_of(rows, leaf->place);
     fact->event = leaf->event;
     fact->lane = tl_place_lane(leaf->place);
     if (leaf->kind == TL_NOTE_ENDED) {
@@ -115,7 +117,7 @@ void tl_trail_rows_take(struct tl_trail_rows *rows, const struct tl_leaf *leaf)
         end_all(rows, leaf, "unknown", rows->told_event);
     else if (leaf->kind == TL_NOTE_DELETED)
         end_all(rows, leaf, "deleted", UINT64_MAX);
-    else if (leaf->place != 0)
+    else
         take_place(rows, leaf);
 }
 

@@ -10,6 +10,7 @@
 #include "common/archive/leaf.h"
 #include "ctl/trail/file.h"
 #include "ctl/trail/replay.h"
+#include "ctl/trail/rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -61,6 +62,7 @@ static void try_bundle(const unsigned char *bytes, size_t size)
 
 struct replay {
     struct tl_replay *replay;
+    struct tl_trail_rows *rows;
     uint64_t n;
 };
 
@@ -70,10 +72,12 @@ static void take(void *context, const char *line, size_t length)
     struct tl_leaf leaf;
     struct tl_error err;
     try_leaf(line, length);
-    if (tl_leaf_read(line, length, &leaf, &err))
+    if (tl_leaf_read(line, length, &leaf, &err)) {
+        tl_trail_rows_take(self->rows, &leaf);
         tl_replay_take(self->replay, self->n++, &leaf);
-    else
+    } else {
         tl_replay_note(self->replay, self->n++, err.text);
+    }
 }
 
 static void found(void *context, const struct tl_trail_difference *difference)
@@ -86,7 +90,7 @@ static void try_file(const uint8_t *data, size_t size)
 {
     struct tl_trail_file file;
     struct tl_error err;
-    struct replay self = {.replay = tl_replay_new()};
+    struct replay self = {.replay = tl_replay_new(), .rows = tl_trail_rows_new()};
     FILE *in = fmemopen((void *)(uintptr_t)data, size, "r");
     require(in != NULL);
     if (tl_trail_file_read(in, &file, take, &self, &err))
@@ -96,6 +100,7 @@ static void try_file(const uint8_t *data, size_t size)
         require(result.findings[i].leaf < self.n);
     tl_trail_file_free(&file);
     tl_replay_free(self.replay);
+    tl_trail_rows_free(self.rows);
     fclose(in);
 }
 

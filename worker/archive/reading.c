@@ -242,7 +242,7 @@ bool tl_reading_place(struct tl_reading *reading, struct tl_archive_job *job, st
         "queue_entries AS o WHERE generation_id = $1 AND o.seq >= e.seq - e.seq % $3 AND "
         "o.seq < e.seq AND o.status = 'waiting' AND o.lane = e.lane) END, "
         "restored_at IS NOT NULL, seq FROM queue_entries AS e "
-        "WHERE generation_id = $1 AND (seq = $2 OR joined_seq = $2)",
+        "WHERE generation_id = $1 AND (seq = $2 OR joined_seq = $2) " TL_READING_LAST,
         3, values, err);
     if (rows == NULL)
         return false;

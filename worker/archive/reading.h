@@ -27,6 +27,10 @@ struct tl_outline {
 };
 enum { TL_STRETCH = 1024, TL_OUTLINES = 16 };
 
+/* Of the rows that a ticket from before a draw finds: the place that counts. Where the store lost
+ * the draw and held another one, the place of the lost one is there, too. */
+#define TL_READING_LAST "ORDER BY status = 'unknown', event DESC LIMIT 1"
+
 /* The thread's own. Zeroed: nothing is known. */
 struct tl_reading {
     struct tl_postgres postgres;

@@ -133,11 +133,12 @@ static bool find_leaf(struct tl_reading *reading, const struct tl_archive_job *j
         const bool is_own = tl_postgres_number(all, i, 1) == job->generation;
         const char *const place[] = {PQgetvalue(all, i, 0), tl_postgres_text(job->seq, seq),
                                      is_own ? "t" : "f"};
-        PGresult *rows = tl_postgres_run(&reading->postgres,
-                                         "SELECT leaf FROM queue_entries WHERE generation_id = $1 "
-                                         "AND (seq = $2 OR joined_seq = $2) AND leaf IS NOT NULL "
-                                         "AND ($3::boolean OR restored_at IS NOT NULL)",
-                                         3, place, err);
+        PGresult *rows =
+            tl_postgres_run(&reading->postgres,
+                            "SELECT leaf FROM queue_entries WHERE generation_id = $1 "
+                            "AND (seq = $2 OR joined_seq = $2) AND leaf IS NOT NULL "
+                            "AND ($3::boolean OR restored_at IS NOT NULL) " TL_READING_LAST,
+                            3, place, err);
         ok = rows != NULL;
         if (ok && PQntuples(rows) > 0) {
             *generation_id = tl_postgres_number(all, i, 0);

@@ -11,7 +11,7 @@ from admin import Admin, admin_file
 from browser import scripts, until, visit
 from http_client import Client
 from tellerline import CALM, PATIENCE
-from test_archive import agree, join_many, value
+from test_archive import agree, agree_open, join_many, value
 from test_draw import drawn, open_now, time_in
 from test_store_trouble import PROMPT, STORE_TROUBLE
 from waiting import wait_until
@@ -32,7 +32,7 @@ def begin(start, postgres, settings=None, **archive):
 
 def lose_sight(system, postgres):
     """Redis is killed, and the worker is another one. Returns when that was, by the clock of Redis."""
-    agree(system, postgres)
+    agree_open(system, postgres)
     wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_changes") != "0", PATIENCE, "the archive knows the settings")
     gone = int(system.store.command("TIME")[0])
     system.redis.kill()
@@ -163,18 +163,28 @@ def test_the_place_of_another_generation_is_not_told(start, postgres):
     come_back(system, visitor)
 
 
-def test_a_ticket_from_before_the_draw(start, postgres):
-    """It finds the place that the draw gave, and the proof of it."""
+@pytest.mark.parametrize("draws", [1, 2])
+def test_a_ticket_from_before_the_draw(start, postgres, draws):
+    """It finds the place that the draw gave, and the proof of it. When Redis lost that draw, those of the next."""
     system = begin(start, postgres, {"order": "draw", "opens_at": time_in(600)})
     come = [system.join("sale") for _ in range(8)]
     tickets = [visitor.ticket for visitor in come]
     agree(system, postgres)
-    open_now(system)
-    wait_until(lambda: drawn(system) and system.numbers("sale")["active"] == 2, PATIENCE, "the line is drawn, and two are in")
-    agree(system, postgres)
+    history = system.redis.history()
+    for n in range(draws):
+        if n > 0:
+            system.redis.kill()
+            system.redis.lose_tail(history)
+            system.forget_store()
+            system.redis.start()
+            wait_until(lambda: not drawn(system), PATIENCE, "the draw is lost", again_on=Exception)
+        open_now(system)
+        wait_until(lambda: drawn(system) and system.numbers("sale")["active"] == 2, PATIENCE, "the line is drawn, and two are in")
+        agree_open(system, postgres)
     for visitor, ticket in zip(come, tickets):
         proof = visitor.client.get("/v1/queues/sale/trail/proof", ticket)
-        assert proof.status == 200 and proof.json["visitor"] == visitor.view["visitor"]
+        seq = postgres.sql(f"SELECT seq FROM queue_entries WHERE visitor = '{visitor.view['visitor']}' AND status <> 'unknown'")
+        assert proof.status == 200 and proof.json["leaf"].split(" ")[6].split(":")[1] == seq
     views = [visitor.status() for visitor in come]
     lose_sight(system, postgres)
     for visitor, ticket, view in zip(come, tickets, views):

@@ -44,6 +44,7 @@ static void a_leaf_says_who_has_which_place(void **state)
         "1 2 lane 1 5 AAAAAAAAAAAAAAAAAAAAAA 0:",
         "1 2 lane 1 5 AAAAAAAAAAAAAAAAAAAAAA 0:05",
         "1 2 lane 1 5 AAAAAAAAAAAAAAAAAAAAAA 16:5",
+        "1 2 lane 1 5 AAAAAAAAAAAAAAAAAAAAAA 1:0",
         "1 2 lane 1 5 AAAAAAAAAAAAAAAAAAAAAA 0:5:BBBBBBBBBBBBBBBBBBBBBA",
         "1 2 drawn 1 5 AAAAAAAAAAAAAAAAAAAAAA 1:9",
         "1 2 drawn 1 5 AAAAAAAAAAAAAAAAAAAAAA 1:9:",
@@ -78,6 +79,7 @@ static void what_is_no_leaf_is_refused(void **state)
         "1 2 claimed 0 5 AAAAAAAAAAAAAAAAAAAAAA -",   /* not in the trail */
         "1 2 entered 16 5 AAAAAAAAAAAAAAAAAAAAAA -",  /* no such lane */
         "1 2 entered 0 - AAAAAAAAAAAAAAAAAAAAAA -",   /* half a place */
+        "1 2 entered 1 0 AAAAAAAAAAAAAAAAAAAAAA -",   /* numbers begin at 1 */
         "1 2 entered 0 5 AAAAAAAAAAAAAAAAAAAAAB -",   /* not the only text of its bytes */
         "1 2 entered 0 5 AAAA -",
         "9007199254740993 2 entered 0 5 AAAAAAAAAAAAAAAAAAAAAA -"};

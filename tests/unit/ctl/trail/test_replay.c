@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "ctl/trail/replay.h"
+#include "ctl/trail/rows.h"
 
 #define A "AAAAAAAAAAAAAAAAAAAAAA"
 #define B "BBBBBBBBBBBBBBBBBBBBBA"
@@ -480,6 +481,26 @@ static void a_number_is_given_once(void **state)
     EXPECT(rules, "comes after place 9", "2 101 restored 0 9 " A " 0", "3 102 entered 0 8 " B " -");
 }
 
+/* And the comparison with PostgreSQL leaves it out. */
+static void a_move_to_no_place_is_a_finding(void **state)
+{
+    static const char *const lines[] = {"2 101 drawn 0 5 " A " 0:9", "2 101 lane 0 5 " A " -",
+                                        "2 101 drawn - - - 0:9:" A};
+    (void)state;
+    char rules[256];
+    struct tl_leaf leaf;
+    struct tl_error err;
+    struct tl_trail_rows *rows = tl_trail_rows_new();
+    snprintf(rules, sizeof(rules), RULES, "draw", "open", 1, "", 9);
+    EXPECT(rules, "to no place", "2 101 entered 0 5 " A " -", "3 102 drawn 0 5 " A " 0:9");
+    EXPECT(rules, "of no place", "3 102 drawn - - - 0:9:" A);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        assert_true(tl_leaf_read(lines[i], strlen(lines[i]), &leaf, &err));
+        tl_trail_rows_take(rows, &leaf);
+    }
+    tl_trail_rows_free(rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,6 +513,7 @@ int main(void)
         cmocka_unit_test(nobody_comes_from_nowhere),
         cmocka_unit_test(nobody_jumps_the_queue),
         cmocka_unit_test(who_came_early_is_drawn),
+        cmocka_unit_test(a_move_to_no_place_is_a_finding),
         cmocka_unit_test(a_gap_excuses_what_it_caused),
         cmocka_unit_test(a_gap_is_no_violation),
         cmocka_unit_test(who_is_not_told_yet_is_in_doubt),

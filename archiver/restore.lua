@@ -254,9 +254,10 @@ local function none(c, args)
 end
 
 local function newer(c, args)
-    local said, is_held = 'newer:' .. args[3], recovery.hold_on(c)
-    if rewind.stage(c, c.restore) and (is_held or c.restore ~= said) then
+    local said = 'newer:' .. args[3]
+    if rewind.stage(c, c.restore) and c.restore ~= said then
         state.set(c, 'restore', said)
+        rewind.await(c)
         state.commit_config(c)
     end
     return { 0, 0, 0 }

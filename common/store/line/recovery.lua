@@ -11,6 +11,7 @@ local ENDS_KNOWN_MS = 3600000 -- how long ends are kept, at least: later nobody 
 local UNREACHED_MS = 1000     -- to look again, while no worker has come
 local DROPPED_MAX = 1000      -- visitors, in one step
 local HOLD_MS = 30000         -- by which each step of a restoration from the archive puts off the end of the recovery
+local CHOICE_MS = 120000      -- the same by an archiver that is there: it may wait for PostgreSQL between two calls
 local OVER = '0'              -- in tl:{q}:lost: the visitor of this seq has gone
 -- Stages of the field `restore`: not all are back.
 local RETURNS = { back = true, newer = true, asked = true, running = true }
@@ -325,11 +326,11 @@ function recovery.hold(c)
     state.set(c, 'recover_until', max(c.recover_until, c.now + HOLD_MS))
 end
 
--- The same while an operator is to choose, unless that has ended it. Returns whether it has to be written.
+-- The same while an operator is to choose, unless that has ended it.
 function recovery.hold_on(c)
-    local is_due = recovery.recovers(c) and c.recover_until < c.now + HOLD_MS / 2
-    if is_due then recovery.hold(c) end
-    return is_due
+    if recovery.recovers(c) and c.recover_until < c.now + CHOICE_MS / 2 then
+        state.set(c, 'recover_until', c.now + CHOICE_MS)
+    end
 end
 
 -- After how many ms the archive may begin: what workers remember comes first, because they may know more.

@@ -62,9 +62,12 @@ function rewind.fields(c, at, seq, base)
         'lost_generation', int(c.generation), 'lost_by', recovery.NAMED_BY.operator, 'lost_event', 0, 'lost_size', 0 }
 end
 
--- An archiver has come, or an operator asks: from now on the recovery lasts the window, in which it compares.
+-- An archiver is there, or an operator asks: from now on the recovery lasts the window, in which it compares; or until
+-- an operator has chosen.
 function rewind.await(c)
-    if recovery.recovers(c) and c.recover_until == c.recover_since + COMES_MS then
+    if rewind.stage(c, c.restore) == 'newer' then
+        recovery.hold_on(c)
+    elseif recovery.recovers(c) and c.recover_until == c.recover_since + COMES_MS then
         state.set(c, 'recover_until', int(c.recover_since + max(c.window, COMES_MS)))
     end
 end

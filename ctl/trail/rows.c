@@ -220,7 +220,8 @@ bool tl_trail_rows_compare(struct tl_trail_rows *rows, struct tl_postgres *postg
         return tl_error_set(err, TL_ERR_INVALID, "the checkpoint names no queue: %s", origin);
     *generation++ = '\0';
     const char *const values[] = {queue, generation, seq, tl_postgres_text(rows->event, event)};
-    qsort(rows->facts, rows->n, sizeof(*rows->facts), compare_facts);
+    if (rows->n > 0) /* else there is no list to sort */
+        qsort(rows->facts, rows->n, sizeof(*rows->facts), compare_facts);
     for (int n = 1; n > 0;) {
         PGresult *some = tl_postgres_run(postgres, ROWS, 4, values, err);
         if (some == NULL)

@@ -143,6 +143,9 @@ def test_rows_that_are_not_as_the_trail_says(start, postgres, tmp_path):
     """Of places that ended: one that was altered, moved in time, removed or inserted is named."""
     system = start({"sale": CALM | {"capacity": 3, "lanes": ["vip", "normal"], "default_lane": "normal"}}, archivers=1,
                    prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM trails") == "1", PATIENCE, "there is a trail, of no places yet")
+    done = verify_rows(system, export(system, tmp_path / "empty"))
+    assert done.returncode == 0 and "0 entered" in done.stdout, done.stdout + done.stderr
     for visitor in [system.join("sale") for _ in range(8)]:
         wait_until(visitor.is_active, PATIENCE, "the turn of each comes")
         visitor.complete()

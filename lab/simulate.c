@@ -63,16 +63,13 @@ static void leave_line(struct run *run, size_t visitor)
 /* Takes the first of the line out of it: that of the lane whose turn it is. */
 static size_t take_first(struct run *run)
 {
-    uint64_t admitted[TL_LANES_MAX] = {0};
-    unsigned lane = (unsigned)tl_turns_next(&run->turns, run->sizes);
+    unsigned lane = (unsigned)tl_turns_take(&run->turns, run->sizes);
     for (unsigned other = 0; other < run->settings->n_lanes; other++) {
         uint64_t *most = &run->result->lanes[other].passed_by;
         bool passed = other != lane && run->sizes[other] > 0;
         run->passed[other] = passed ? run->passed[other] + 1 : 0;
         *most = run->passed[other] > *most ? run->passed[other] : *most;
     }
-    admitted[lane] = 1;
-    tl_turns_admitted(&run->turns, admitted);
     size_t *first = &run->first[lane];
     while (run->place[*first] != PLACE_WAITING || run->result->visitors[*first].lane != lane)
         (*first)++;

@@ -84,13 +84,10 @@ size_t tl_line_first(const struct tl_line *line, tl_place *places, size_t most)
     int lane;
     size_t n = 0;
     sizes_of(line, sizes);
-    while (n < most && (lane = tl_turns_next(&turns, sizes)) >= 0) {
-        uint64_t one[TL_LANES_MAX] = {0};
+    while (n < most && (lane = tl_turns_take(&turns, sizes)) >= 0) {
         if (!tl_order_next(&line->lanes[lane], last[lane] + 1, &last[lane]))
             break; /* impossible */
         places[n++] = tl_place_make((unsigned)lane, last[lane]);
-        one[lane] = 1;
-        tl_turns_admitted(&turns, one);
         sizes[lane]--;
     }
     return n;

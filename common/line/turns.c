@@ -80,7 +80,8 @@ uint64_t tl_turns_ahead(const struct tl_turns *turns, const uint64_t sizes[TL_LA
     return ahead;
 }
 
-int tl_turns_next(const struct tl_turns *turns, const uint64_t sizes[TL_LANES_MAX])
+/* The lane that is served next; -1: all are empty. */
+static int find_next(const struct tl_turns *turns, const uint64_t sizes[TL_LANES_MAX])
 {
     int next = -1;
     for (int lane = 0; lane < TL_LANES_MAX; lane++) {
@@ -89,4 +90,15 @@ int tl_turns_next(const struct tl_turns *turns, const uint64_t sizes[TL_LANES_MA
             next = lane;
     }
     return next;
+}
+
+int tl_turns_take(struct tl_turns *turns, const uint64_t sizes[TL_LANES_MAX])
+{
+    uint64_t admitted[TL_LANES_MAX] = {0};
+    int lane = find_next(turns, sizes);
+    if (lane < 0)
+        return lane;
+    admitted[lane] = 1;
+    tl_turns_admitted(turns, admitted);
+    return lane;
 }

@@ -40,7 +40,7 @@ void tl_turns_admitted(struct tl_turns *turns, const uint64_t admitted[TL_LANES_
  * or leaves; sizes: how many wait in each lane. */
 uint64_t tl_turns_ahead(const struct tl_turns *turns, const uint64_t sizes[TL_LANES_MAX],
                         unsigned lane, uint64_t rank);
-/* The lane that is served next; -1: all are empty. */
-int tl_turns_next(const struct tl_turns *turns, const uint64_t sizes[TL_LANES_MAX]);
+/* One is admitted from the lane whose turn it is. Returns that; -1: all are empty. */
+int tl_turns_take(struct tl_turns *turns, const uint64_t sizes[TL_LANES_MAX]);
 
 #endif

@@ -202,10 +202,8 @@ static bool read_rate(struct tl_trail_rules *rules, const char *detail)
 static bool read_weights(struct tl_trail_rules *rules, const char *detail)
 {
     char text[TL_LEAF_DETAIL_MAX];
-    if (!value_of(detail, "weights", text, sizeof(text)))
-        return false;
-    rules->weighted = text[0] != '\0';
-    return tl_weights_parse(text, strlen(text), &rules->weights) == TL_WEIGHTS_GOOD;
+    return value_of(detail, "weights", text, sizeof(text)) &&
+           tl_weights_parse(text, strlen(text), &rules->weights) == TL_WEIGHTS_GOOD;
 }
 
 void tl_trail_rules_read(struct tl_trail_rules *rules, const char *detail, uint64_t leaf)

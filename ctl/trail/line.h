@@ -53,7 +53,6 @@ uint64_t tl_trail_line_settle(struct tl_trail_line *line);
 
 struct tl_trail_rules {
     bool known; /* each of them can be read */
-    bool weighted;
     bool drawn;   /* who comes before opens_ms is drawn */
     bool shut;    /* the mode admits nobody */
     bool bounded; /* at most `most` may be active */

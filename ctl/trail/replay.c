@@ -256,7 +256,7 @@ static void move(struct tl_replay *replay, const struct tl_leaf *leaf)
 static void check_turn(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     unsigned lane = tl_place_lane(leaf->place);
-    unsigned from = replay->rules.known && !replay->rules.weighted ? 0 : lane;
+    unsigned from = replay->rules.known && replay->rules.weights.n == 0 ? 0 : lane;
     for (unsigned each = from; each <= lane; each++) {
         uint64_t before = each < lane ? UINT64_MAX : tl_place_seq(leaf->place);
         const struct tl_trail_place *first = tl_trail_line_first(&replay->line, each, false);
@@ -327,8 +327,7 @@ static void check_shares(struct tl_replay *replay)
         for (unsigned lane = 0; lane < TL_LANES_MAX; lane++)
             sizes[lane] = replay->line.lanes[lane].waiting + replay->step.of[lane];
         for (uint64_t i = 0; i < replay->step.n; i++) {
-            int lane = tl_turns_next(&turns, sizes);
-            turns.due[lane] += turns.strides[lane];
+            int lane = tl_turns_take(&turns, sizes);
             sizes[lane]--;
             fair[lane]++;
         }

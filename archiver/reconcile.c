@@ -102,6 +102,14 @@ static bool look_at_database(struct tl_reconcile *reconcile, struct tl_database 
     return found != NULL;
 }
 
+/* Logs the differences that were found. */
+static void say(const char *queue, const PGresult *differences)
+{
+    for (int i = 0; i < PQntuples(differences); i++)
+        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue},
+               "Redis and the archive differ: %s", PQgetvalue(differences, i, 0));
+}
+
 /* Visitors in this state as of this event. In this range of seqs, behind `past` up to `last`, there
  * may be no others. */
 struct comparison {
@@ -133,9 +141,7 @@ static bool compare(struct tl_reconcile *reconcile, struct tl_database *database
                           "SELECT * FROM compare($1, $2, $3, $4, $5, $6, $7, $8, "
                           "string_to_array($9, ' '), $10)",
                           10, values, err);
-    for (int i = 0; i < PQntuples(found); i++)
-        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue},
-               "Redis and the archive differ: %s", PQgetvalue(found, i, 0));
+    say(queue, found);
     bool ok = found != NULL, is_written;
     PQclear(found);
     tl_portion_texts_free(&texts);
@@ -225,9 +231,7 @@ static bool compare_ended(const struct tl_reconcile *reconcile, struct tl_databa
                            "SELECT * FROM compare_ended($1, $2, $3, date_trunc('second', "
                            "$5::timestamptz - $4::bigint * interval '1 ms'), $6, $7)",
                            7, values, err);
-    for (int i = 0; i < PQntuples(differ); i++)
-        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue},
-               "Redis and the archive differ: %s", PQgetvalue(differ, i, 0));
+    say(queue, differ);
     PQclear(differ);
     return differ != NULL;
 }

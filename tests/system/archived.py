@@ -23,9 +23,11 @@ def generations(postgres: PostgresServer, queue: str) -> list[tuple[str, ...]]:
                          f"WHERE name = '{queue}' ORDER BY generation")
 
 
-def counts(postgres: PostgresServer, generation_id: str) -> dict[str, int]:
+def counts(postgres: PostgresServer, generation_id: str = "") -> dict[str, int]:
+    """Of the places of one generation, or of all."""
+    of = f" WHERE generation_id = {generation_id}" if generation_id else ""
     sums = ", ".join(f"count(*) FILTER (WHERE status = '{name}')" for name in SUMS[1:])
-    (row,) = postgres.rows(f"SELECT count(*), {sums} FROM queue_entries WHERE generation_id = {generation_id}")
+    (row,) = postgres.rows(f"SELECT count(*), {sums} FROM queue_entries{of}")
     return dict(zip(SUMS, map(int, row)))
 
 

@@ -14,26 +14,18 @@ import pytest
 
 import wire
 from admin import Admin, admin_file
+from archived import SUMS, counts
 from http_client import Client
 from postgres_server import PostgresServer
 from tellerline import BIN, CALM, Program, free_port, run
 from trails import check_trail
 from waiting import PATIENCE, wait_until
 
-SUMS = ("joined", "waiting", "active", "completed", "left", "unclaimed")
-COUNTS = """SELECT count(*), count(*) FILTER (WHERE status = 'waiting'), count(*) FILTER (WHERE status = 'active'),
-    count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'left'),
-    count(*) FILTER (WHERE status = 'unclaimed') FROM queue_entries"""
-
 
 def begin(start, postgres, settings, archivers=1, **archive):
     """A system whose queue "sale" is archived."""
     return start({"sale": settings}, archivers=archivers, prepare=admin_file,
                  settings={"archive": {"url": postgres.url} | archive})
-
-
-def counts(postgres):
-    return dict(zip(SUMS, map(int, postgres.rows(COUNTS)[0])))
 
 
 def agrees(system, postgres):
@@ -55,6 +47,16 @@ def agree_open(system, postgres):
         there, totals = counts(postgres), system.numbers("sale")
         return all(there[name] == totals[name] for name in ("waiting", "active"))
     wait_until(do, PATIENCE, "the archive has who waits and is active as Redis has")
+
+
+def lose_end(system, postgres, history):
+    """Redis is killed, and comes back without what it was told after this point of its history. The archive knows it."""
+    system.redis.kill()
+    system.redis.lose_tail(history)
+    system.forget_store()
+    system.redis.start()
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'store'") != "0", PATIENCE,
+               "the loss is recorded")
 
 
 def value(client, name):
@@ -268,12 +270,7 @@ def test_redis_comes_back_without_its_end(start, postgres):
     visitors[0].complete()
     system.join("sale")
     agree(system, postgres)
-    system.redis.kill()
-    system.redis.lose_tail(history)
-    system.forget_store()
-    system.redis.start()
-    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'store'") != "0", PATIENCE,
-               "the loss is recorded")
+    lose_end(system, postgres, history)
     agree_open(system, postgres)
 
 

@@ -11,7 +11,7 @@ import pytest
 from admin import Admin, admin_file
 from tellerline import BIN, CALM, run
 from http_client import Client
-from test_archive import agree, agree_open, join_many, value
+from test_archive import agree, agree_open, join_many, lose_end, value
 from test_draw import drawn, open_now, time_in, with_secrets
 from test_pass import API_KEY, key_file
 from test_store_trouble import PROMPT
@@ -293,12 +293,7 @@ def test_the_store_forgets_the_opening(start, postgres, tmp_path):
     history = system.redis.history()
     wait_until(lambda: system.numbers("sale")["active"] == 1100, PATIENCE, "they are admitted")
     agree_open(system, postgres)
-    system.redis.kill()
-    system.redis.lose_tail(history)
-    system.forget_store()
-    system.redis.start()
-    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'store'") != "0", PATIENCE,
-               "the loss is recorded")
+    lose_end(system, postgres, history)
     wait_until(lambda: postgres.sql("SELECT bool_and(told_whole) FROM queue_generations") == "t", PATIENCE, "all are told")
     wait_until(lambda: system.numbers("sale")["active"] == 1100, PATIENCE, "they are admitted again")
     agree_open(system, postgres)
@@ -317,12 +312,7 @@ def test_the_store_forgets_its_end(start, postgres, tmp_path):
         wait_until(visitor.is_active, PATIENCE, "the turn of each comes")
         visitor.complete()
     agree(system, postgres)
-    system.redis.kill()
-    system.redis.lose_tail(history)
-    system.forget_store()
-    system.redis.start()
-    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'store'") != "0", PATIENCE,
-               "the loss is recorded")
+    lose_end(system, postgres, history)
     wait_until(lambda: postgres.sql("SELECT bool_and(told_whole) FROM queue_generations") == "t", PATIENCE, "all are told")
     system.set("sale", "capacity=5")
     wait_until(lambda: system.numbers("sale")["waiting"] == 0, PATIENCE, "all are active")

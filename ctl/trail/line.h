@@ -52,7 +52,7 @@ void tl_trail_line_doubt(struct tl_trail_line *line);
 uint64_t tl_trail_line_settle(struct tl_trail_line *line);
 
 struct tl_trail_rules {
-    bool known; /* each of them can be read */
+    bool known;   /* each of them can be read */
     bool drawn;   /* who comes before opens_ms is drawn */
     bool shut;    /* the mode admits nobody */
     bool bounded; /* at most `most` may be active */

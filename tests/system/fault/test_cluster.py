@@ -431,6 +431,8 @@ def test_the_users_of_deploy_are_enough(start, cluster, tmp_path):
     try:
         system = start({queue: {"capacity": 1} | CALM for queue in QUEUES[:12]}, settings=SETTINGS, prepare=prepare)
         client = Client(system.of("worker")[0].http_port)
+        # The slots that another test has moved may be on their way yet: a worker is ready while it waits for one.
+        wait_until(lambda: client.get("/readyz").body == b"ok\n", PATIENCE, "all queues are served")
         for queue in QUEUES[:12]:
             first, second = Visitor(client, queue), Visitor(client, queue)
             first.join()

@@ -20,7 +20,6 @@ void tl_archiver_add_gone(struct tl_archiver *self, const char *name)
         return;
     }
     tl_keys_init(&gone->held.keys, self->config->redis.key_prefix, name);
-    gone->held.redis = tl_store_of(self->process->store, name);
     gone->held.state = &gone->queue;
     snprintf(gone->queue.written, sizeof(gone->queue.written), "0-0");
     list[self->n_gone++] = gone;
@@ -33,35 +32,47 @@ static void remove_gone(struct tl_archiver *self, size_t i)
     self->gone[i] = self->gone[--self->n_gone];
 }
 
+/* False when the error concerns all queues. */
+static bool set_aside(struct tl_archiver *self, size_t i, struct tl_error *err)
+{
+    const struct tl_held_queue *held = &self->gone[i]->held;
+    if (!tl_error_is_of_queue(err, held->redis))
+        return false;
+    /* Its node is away, its slot moves, or PostgreSQL rolled back: the next turn asks again. */
+    if (tl_error_is_of_store(err) || (self->refused && self->database.postgres.may_pass))
+        return true;
+    tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = held->keys.queue, .error = err},
+           "the rest of the record of a deleted queue cannot be read");
+    remove_gone(self, i); /* the next connection to PostgreSQL looks for it again */
+    return true;
+}
+
 bool tl_archiver_read_gone(struct tl_archiver *self, int64_t now_ms, struct tl_error *err)
 {
     for (size_t i = self->n_gone; self->usable && !tl_archiver_is_full(self) && i-- > 0;) {
         struct tl_gone_queue *gone = self->gone[i];
         bool is_there;
+        gone->held.redis = tl_store_of(self->process->store, gone->held.keys.queue);
         if (!tl_entries_queue_exists(&gone->held, &is_there, err) ||
             (!is_there && !tl_archiver_read(self, &gone->held, now_ms, err))) {
-            if (!tl_error_is_of_queue(err, gone->held.redis))
+            if (!set_aside(self, i, err))
                 return false;
-            tl_log(TL_LOG_ERROR,
-                   &(struct tl_log_fields){.queue = gone->held.keys.queue, .error = err},
-                   "the rest of the record of a deleted queue cannot be read");
-            remove_gone(self, i); /* the next connection to PostgreSQL looks for it again */
-            continue;
-        }
-        if (is_there || (self->usable && tl_reply_count(gone->queue.reply) == 0))
+        } else if (is_there || (self->usable && tl_reply_count(gone->queue.reply) == 0)) {
             remove_gone(self, i);
+        }
     }
     return true;
 }
 
 bool tl_archiver_trim_gone(struct tl_archiver *self, struct tl_error *err)
 {
-    for (size_t i = 0; i < self->n_gone; i++) {
+    for (size_t i = self->n_gone; i-- > 0;) {
         struct tl_archived_queue *queue = &self->gone[i]->queue;
-        if (!tl_entries_drop(&self->gone[i]->held, queue->taken, err))
-            return false;
+        bool ok = tl_entries_drop(&self->gone[i]->held, queue->taken, err);
         queue->known = (struct tl_archive_part){0};
-        tl_archiver_let_go(queue);
+        tl_archiver_let_go(queue); /* what is left is read again, and skipped: it was written */
+        if (!ok && !set_aside(self, i, err))
+            return false;
     }
     return true;
 }

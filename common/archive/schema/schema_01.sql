@@ -243,6 +243,13 @@ INSERT INTO upkeep VALUES ('-infinity');
 CREATE FUNCTION open_generation(queue text, made bigint,
     OUT queue_id int, OUT generation_id int, OUT event bigint, OUT last_ms bigint) LANGUAGE plpgsql AS $$
 BEGIN
+    -- Looks first: a row that is written again is locked, by two archivers in either order with what they write of it.
+    SELECT q.queue_id, g.generation_id, g.event, coalesce(floor(extract(epoch FROM g.last_at) * 1000), 0)
+        INTO open_generation.queue_id, open_generation.generation_id, open_generation.event, open_generation.last_ms
+        FROM queues AS q JOIN queue_generations AS g USING (queue_id) WHERE q.name = queue AND g.generation = made;
+    IF FOUND THEN
+        RETURN;
+    END IF;
     INSERT INTO queues AS q (name) VALUES (queue) ON CONFLICT (name) DO UPDATE SET name = excluded.name
         RETURNING q.queue_id INTO open_generation.queue_id;
     INSERT INTO queue_generations AS g (queue_id, generation) VALUES (open_generation.queue_id, made)

@@ -7,7 +7,7 @@ import pytest
 from admin import Admin, admin_file
 from archived import agree, finds_nothing, trails_are_true
 from cluster_faults import TROUBLE
-from redis_cluster import queues_everywhere
+from redis_cluster import queues_everywhere, slot_of
 from test_archive import join_many
 from test_archive_away import last_known
 from test_archive_restore import QUEUE, field, is_restored, picture
@@ -124,3 +124,23 @@ def test_a_node_comes_back_from_an_old_copy(start, cluster, postgres, tmp_path):
     system.finish()
     system.sound = False  # by the clock that the node has for other tests
     clock.set(0)
+
+
+def test_a_deleted_queue_moves_before_its_end_is_written(start, cluster, postgres):
+    """It was deleted while PostgreSQL was away, and what is left of its record moves to another node."""
+    system, _ = begin(start, cluster, postgres)
+    postgres.stop()
+    system.expect("the archive failed")
+    desk = Admin(system.of("worker")[0])
+    desk.done("DELETE", f"queues/{QUEUES[0]}?confirm={QUEUES[0]}")
+    desk.close()
+    wait_until(lambda: not system.store.command("EXISTS", system.key(QUEUES[0], "state")), PATIENCE, "the queue is deleted")
+    source = cluster.master_of(system.key(QUEUES[0], "record"))
+    target = next(node for node in cluster.masters() if node is not source)
+    assert cluster.move_slots([slot_of(QUEUES[0])], target) > 0, "its record"
+    postgres.start()
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_generations JOIN queues USING (queue_id) "
+                                    f"WHERE name = '{QUEUES[0]}' AND deleted_at IS NOT NULL") == "1", PATIENCE, "its end is written")
+    wait_until(lambda: system.store.command("XLEN", system.key(QUEUES[0], "record")) == 0, PATIENCE, "and acknowledged")
+    for queue in QUEUES[1:]:
+        agree(system, postgres, queue)

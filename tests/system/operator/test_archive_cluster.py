@@ -14,7 +14,7 @@ from test_archive_restore import QUEUE, field, is_restored, picture
 from test_faults_clock import Clock
 from waiting import PATIENCE, wait_until
 
-pytestmark = [pytest.mark.together(seconds=75)]
+pytestmark = [pytest.mark.together(seconds=90)]
 
 QUEUES = queues_everywhere(6)
 

@@ -431,10 +431,10 @@ static enum tl_restore_step begin(struct tl_restore *restore, struct tl_database
 
 /* What operators had set before the present generation was made: each setting as it was changed
  * last, the time of the last change (`changed`, us), and the notice, unless the queue was created
- * again after it. */
+ * again after it. The time of a creation may be some ms before that of the generation it made. */
 #define SETTINGS                                                                                   \
     "WITH told AS (SELECT entry_ms, entry_nth, what, after FROM queue_changes JOIN queues USING "  \
-    "(queue_id) WHERE name = $1 AND entry_ms < $2::bigint / 1000 "                                 \
+    "(queue_id) WHERE name = $1 AND entry_ms < $2::bigint / 1000 - (what = 'create')::int * 1000 " \
     "AND what IN ('create', 'set', 'mode', 'restore', 'notice')), "                                \
     "last AS (SELECT DISTINCT ON (key) key, value, entry_ms FROM told, jsonb_each_text(after) "    \
     "ORDER BY key, entry_ms DESC, entry_nth DESC) "                                                \

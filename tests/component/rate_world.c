@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "rate_world.h"
@@ -86,6 +87,21 @@ void test_rate_empty_line(struct world *world)
          0);
 }
 
+/* The budget as the step left it is one that an audit finds possible. */
+static void check_budget(const struct world *world)
+{
+    struct test_store *store = world->store;
+    struct tl_reply *reply =
+        test_function(store->redis, "tl_clock_audit_state", &store->keys, "60000", NULL);
+    const struct tl_reply *list = tl_reply_at(reply, TL_AUDIT_STATE_FINDINGS);
+    for (size_t i = 0; i < tl_reply_count(list); i++) {
+        const char *kind = tl_reply_text(tl_reply_at(list, i), 1);
+        if (strncmp(kind, "budget", strlen("budget")) == 0)
+            fail_msg("%s", tl_reply_text(tl_reply_at(list, i), 2));
+    }
+    tl_reply_free(reply);
+}
+
 void test_rate_step(struct world *world, long long most)
 {
     char arguments[160];
@@ -104,6 +120,7 @@ void test_rate_step(struct world *world, long long most)
     assert_int_equal(tl_reply_integer(tl_reply_at(reply, 3)), now_ms);
     world->again_ms = tl_reply_integer(tl_reply_at(reply, 4));
     tl_reply_free(reply);
+    check_budget(world);
     if (world->calls++ % 20 == 0) /* looks at every visitor */
         test_invariants(store->redis, &store->keys);
     tl_store_clock_note(clock, now_ms, world->time_ms, world->time_ms);

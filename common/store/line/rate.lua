@@ -154,15 +154,16 @@ function rate.check(c)
         'rate.burst', 'rate.shape')
     local rule, t = rule_of(unpack(v, 4)), audit.record(c, 'budget')
     if not rule or v[1] ~= 'rate' and v[1] ~= 'both' or not t then return end
-    local b = parse(t)
+    local b, latest = parse(t), c.now + CORRECTED_MS
     local written, after = b and rule_of(match(b.rule_text, RULE)), 'the admitter begins with a spent one'
     if not written then
         audit.found_record(c, 2, 'budget', 'budget', after, 'the rate budget cannot be read: %s', t)
-    elseif b.last > c.now + CORRECTED_MS then
+    elseif b.last > latest then
         audit.found(c, 2, 'budget clock',
             'did the clock of Redis go back? The admitter corrects it with its next step; is one running?',
             'the last admission by rate was %.0f ms ahead of the clock', b.last - c.now)
-    elseif b.used >= written.admit or b.from > b.last + written.every or b.used > 0 and b.from + b.late > b.last then
+    -- Slots that lapse make a period begin after the last admission, but never after now.
+    elseif b.used >= written.admit or b.from > latest + written.every or b.used > 0 and b.from + b.late > latest then
         audit.found_record(c, 2, 'budget', 'budget bounds', after, 'the rate budget is out of its bounds: %s', t)
     end
     check_window(c, rule, last_admissions(c, min(tonumber(v[2]) or 0, tonumber(v[3]) or 0)))

@@ -187,7 +187,7 @@ _PYTEST_ENV = {"PYTHONPATH": str(TOP / "tests" / "runner"), "PYTHONDONTWRITEBYTE
 
 
 def _pytest_command(folder: str) -> list[str | Path]:
-    return [PYTHON, "-m", "pytest", "-c", f"{folder}/pytest.ini", "-p", "remember"]
+    return [PYTHON, "-m", "pytest", "-c", f"{folder}/pytest.ini", "-p", "remember", "-p", "throttle"]
 
 
 def pytest(run: Run, title: str, name: str, folder: str, share: float, *arguments: str, processes: int = 1,

@@ -269,7 +269,7 @@ def test_at_a_worker_whose_line_is_behind(share):
 
 def test_a_pending_ticket_is_no_way_back(share):
     """Nor is the invite that opened the join: only a trusted caller gets the ticket of the new device."""
-    system, bank, _ = waits_at(share, join_wait="200ms")
+    system, bank, _ = waits_at(share, join_wait="3s")  # the move has to be known within it, also on a slow machine
     client = system.client()
     dispatcher = system.of("dispatcher")[0]
     dispatcher.send(signal.SIGSTOP)

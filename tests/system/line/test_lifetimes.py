@@ -50,7 +50,7 @@ def lateness(system: System, queue: str, places: set[int]) -> list[int]:
 @pytest.mark.sanitized
 def test_session_ends_at_its_deadline(share, figure):
     system = share(workers=2)
-    bank = system.queue(capacity=20, session_ttl="1500ms", claim_ttl="30s")
+    bank = system.queue(capacity=20, session_ttl="1500ms", claim_ttl="10m")
 
     def has_been(visitor: Visitor, *states: str) -> None:
         wait_until(lambda: visitor.status()["status"] in states, PATIENCE, " or ".join(states))

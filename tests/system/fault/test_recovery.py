@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+from typing import Any
 
 import pytest
 from http_client import Visitor
@@ -143,9 +144,10 @@ def test_listeners_come_back_by_themselves(start):
     crowd.check_line(crowd.waiting, newcomers)
     crowd.check_sessions()
     for visitor, stream in zip(everyone, streams):
-        told = stream.event("position", "admitted").json
-        assert told["visitor"] == visitor.view["visitor"], "nobody is told what is another's"
-        assert "ticket" in told
+        told: dict[str, Any] = {}
+        while "ticket" not in told:  # a slow machine told more positions before the loss
+            told = stream.event("position", "admitted").json
+            assert told["visitor"] == visitor.view["visitor"], "nobody is told what is another's"
     wait_until(lambda: state(system, "recover_until") == 0, PATIENCE, "it ends when all are back")
     crowd.replay()
     for position, visitor in enumerate(crowd.waiting, 1):

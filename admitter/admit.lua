@@ -103,10 +103,10 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     if budget then
         local batch_ends = budget.rule.batches and not (n == most and left > 0) -- else it goes on with the next step
         if not closed and (n > 0 or batch_ends and budget.used > 0) then
-            budget.is_changed = true
             if rate.spend(budget, c.now, n, batch_ends) then left = min(left, rate.left(budget, c.now)) end
+            budget.record = rate.text(budget)
         end
-        if budget.is_changed then state.set(c, 'budget', rate.text(budget)) end
+        if budget.record then state.set(c, 'budget', budget.record) end
     elseif n > 0 and (c.budget or '') ~= '' then
         state.set(c, 'budget', '') -- it does not know of those admitted now; by rate it begins spent
     end

@@ -113,8 +113,8 @@ static const struct damaged {
     {"by_rate(100, -9000, 1, -9000) set('budget', 'full')", 2, "budget cannot be read: full"},
     {"by_rate(100, -9000, 1, 9000)", 2, "last admission by rate was "},
     {"by_rate(100, -9000, 100, -9000)", 2, "budget is out of its bounds"},
-    {"by_rate(100, 80000, 0, -9000)", 2, "budget is out of its bounds"},
-    {"by_rate(100, 9000, 1, -9000)", 2, "budget is out of its bounds"},
+    {"by_rate(100, 52000, 0, -9000)", 2, "budget is out of its bounds"},
+    {"by_rate(100, -8000, 1, -9000)", 2, "budget is out of its bounds"},
     {"by_rate(2, -9000, 1, -9000)", 2, "3 were admitted within 60000 ms, but the rate allows 2"},
     /* 4: the order */
     {"local from = place('d') redis.call('ZADD', waiting, int(held('c')), 'd') move('c', from)", 4,

@@ -60,9 +60,9 @@ local function lapse(b, rule, before)
 end
 
 -- The budget at this moment, by its field in the state and the settings rate.admit, rate.every, rate.burst and
--- rate.shape, as texts; nil where the queue has no rate. is_changed: the state must keep it even if no visitor is
--- admitted. clock: by how many ms the server's clock is `ahead` of what the caller expects, and `jumped` before, as the
--- caller saw, up to `jumped_to`.
+-- rate.shape, as texts; nil where the queue has no rate. record: what the state must keep even if no visitor is
+-- admitted; nil: what it has. clock: by how many ms the server's clock is `ahead` of what the caller expects, and
+-- `jumped` before, as the caller saw, up to `jumped_to`.
 function rate.open(c, texts, clock)
     local rule = rule_of(texts[1], texts[2], texts[3], texts[4])
     if not rule then return nil end
@@ -70,8 +70,10 @@ function rate.open(c, texts, clock)
     local old = b and (b.rule_text == rule.text and rule or rule_of(match(b.rule_text, RULE)))
     if not old or b.base_seq ~= c.base_seq then
         -- As after an admission of all that was allowed, just now.
-        return { from = c.now + min(rule.every, rule.catch_up + 4 * rule.interval), used = 0, late = 0, last = c.now,
-            base_seq = c.base_seq, rule_text = rule.text, rule = rule, is_changed = true }
+        b = { from = c.now + min(rule.every, rule.catch_up + 4 * rule.interval), used = 0, late = 0, last = c.now,
+            base_seq = c.base_seq, rule_text = rule.text, rule = rule }
+        b.record = rate.text(b)
+        return b
     end
     -- Time that did not pass grants nothing: when the server's clock jumped since the last admission, the budget goes
     -- with it. A step of another caller may have moved it along already, unless it admitted nobody since: then time is
@@ -79,7 +81,8 @@ function rate.open(c, texts, clock)
     local ahead = clock.ahead > CLOCK_JUMP_MS and clock.ahead or 0
     local missed = b.last < clock.jumped_to and clock.jumped or 0
     local jump = c.now < b.last and c.now - b.last or min(ahead + missed, c.now - b.last)
-    b.from, b.last, b.rule, b.is_changed = b.from + jump, b.last + jump, rule, jump ~= 0
+    b.from, b.last, b.rule = b.from + jump, b.last + jump, rule
+    if jump ~= 0 then b.record = rate.text(b) end -- without what follows from the time: the next step sees it again
     if old ~= rule then
         -- A new period, in the middle of one that was planned under `old`. It starts after the last slot taken, by as
         -- much as makes up for what was taken late and for the two periods not fitting together; never later than
@@ -154,16 +157,15 @@ function rate.check(c)
         'rate.burst', 'rate.shape')
     local rule, t = rule_of(unpack(v, 4)), audit.record(c, 'budget')
     if not rule or v[1] ~= 'rate' and v[1] ~= 'both' or not t then return end
-    local b, latest = parse(t), c.now + CORRECTED_MS
+    local b = parse(t)
     local written, after = b and rule_of(match(b.rule_text, RULE)), 'the admitter begins with a spent one'
     if not written then
         audit.found_record(c, 2, 'budget', 'budget', after, 'the rate budget cannot be read: %s', t)
-    elseif b.last > latest then
+    elseif b.last > c.now + CORRECTED_MS then
         audit.found(c, 2, 'budget clock',
             'did the clock of Redis go back? The admitter corrects it with its next step; is one running?',
             'the last admission by rate was %.0f ms ahead of the clock', b.last - c.now)
-    -- Slots that lapse make a period begin after the last admission, but never after now.
-    elseif b.used >= written.admit or b.from > latest + written.every or b.used > 0 and b.from + b.late > latest then
+    elseif b.used >= written.admit or b.from > b.last + written.every or b.used > 0 and b.from + b.late > b.last then
         audit.found_record(c, 2, 'budget', 'budget bounds', after, 'the rate budget is out of its bounds: %s', t)
     end
     check_window(c, rule, last_admissions(c, min(tonumber(v[2]) or 0, tonumber(v[3]) or 0)))
